@@ -254,8 +254,8 @@ def graded():
 def with_minutes(source, minutes):
     """A unit's exercises.py with these minutes, {exercise: minutes}."""
     for name, number in minutes.items():
-        last = re.compile(rf"\bminutes=\d+(?=(?:(?!\bminutes=\d).)*?^def {name}\()", re.M | re.S)
-        source = last.sub(f"minutes={number}", source, count=1)
+        first = re.compile(rf"(^def {name}\(.*?^takes: \w+, )\d+", re.M | re.S)
+        source = first.sub(rf"\g<1>{number}", source, count=1)
     return source
 
 

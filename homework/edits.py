@@ -4,6 +4,7 @@ A table of mistakes is text, and stands below the oracle that it edits. All that
 of an exercise stands there, without quotes:
 
     unit.mistakes(\"""
+    takes: easy, 5 minutes
     hint: What is the mean of squares of your answer?
     2 | yours have length 1; wanted root mean SQUARE 1
         .mean(-1 => .sum(-1
@@ -26,6 +27,7 @@ a text before the arrow all of the body is replaced, by an expression or by what
 
 Above all mistakes stand
 
+    takes: …            its level (easy, medium, hard, stretch), and how many minutes
     hint: …             for whoever lost points, the first and then the next
     hint for PART: …    for whoever lost this part
     after: …            why it is so: for whoever has earned every part, on the public card
@@ -41,6 +43,7 @@ import types
 from dataclasses import dataclass, field
 
 HEAD = re.compile(r"(\d+) \| (.+)")
+TAKES = re.compile(r"takes: (\w+), (\d+) minutes")
 HINT = re.compile(r"hint(?: for (.+?))?: (.+)")
 
 
@@ -61,9 +64,10 @@ class Mistake:
 
 @dataclass
 class Table:
-    """What a table says: mistakes, and above them hints, as (part or None, hint), why it is so, and
-    the names of helpers."""
+    """What a table says: mistakes, and above them level and minutes, hints, as (part or None,
+    hint), why it is so, and the names of helpers."""
 
+    takes: tuple = ("", 0)
     hints: list = field(default_factory=list)
     after: str = ""
     helpers: list = field(default_factory=list)
@@ -91,6 +95,8 @@ def read(table, first=1):
             found.append(Mistake(number, int(head[1]), head[2]))
         elif found and text.startswith("hint: "):
             found[-1].hint = text.removeprefix("hint: ")
+        elif not found and (takes := TAKES.fullmatch(text)):
+            made.takes = takes[1], int(takes[2])
         elif not found and (hint := HINT.fullmatch(text)):
             made.hints.append(hint.groups())
         elif not found and text.startswith("after: "):

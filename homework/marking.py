@@ -112,10 +112,12 @@ class Exercise:
     bodies = ()  # the texts that its mistakes edit: the oracle's, and those of helpers
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
-    def __init__(self, oracle, parts, level, minutes, forbids=None):
-        self.oracle, self.level, self.minutes = oracle, level, minutes
+    level, minutes = "", 0  # how hard it is, and how long it takes
+    all_hints, after = (), ""  # and why it is so: for whoever has earned every part, on the card
+
+    def __init__(self, oracle, parts, forbids=None):
+        self.oracle = oracle
         self.forbids = forbids  # (what the function made, *inputs) -> '' or what its stub forbids
-        self.all_hints, self.after = (), ""
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts, self.wrongs = list(parts), []
         self.points = sum(part.points for part in self.parts)
@@ -445,9 +447,9 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(self, *parts, level, minutes, kernel=None, forbids=None, single=False):
+    def exercise(self, *parts, kernel=None, forbids=None, single=False):
         def keep(oracle):
-            made = Exercise(oracle, parts, level, minutes, forbids)
+            made = Exercise(oracle, parts, forbids)
             self.exercises[oracle.__name__], made.kernel, made.single = made, kernel, single
             return oracle
 
@@ -466,6 +468,7 @@ class Unit:
         except edits.Misprint as why:
             where = Path(called.f_code.co_filename).name
             raise edits.Misprint(f"{where}, {exercise.name}: {why}") from None
+        exercise.level, exercise.minutes = told.takes
         exercise.all_hints, exercise.after = told.hints, told.after
         exercise.bodies = ways[0][2].bodies if ways else ()
         exercise.name_mistakes(

@@ -36,8 +36,6 @@ def late(r):
 @unit.exercise(
     Part("as many queries as keys", 4, square),
     Part("fewer queries than keys", 4, late),
-    level="medium",
-    minutes=9,
 )
 def prefix_mask(T, S, prefix):
     """(T,S) of bool, True where query t may see key s.
@@ -53,6 +51,7 @@ def prefix_mask(T, S, prefix):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And position
     | 3?
 hint: Two masks, joined by |: the causal one, and one of the keys alone. The causal one compares
@@ -112,8 +111,6 @@ def rows_of_documents(several):
 @unit.exercise(
     Part("one document", 6, rows_of_documents(False)),
     Part("several documents in a row", 8, rows_of_documents(True)),
-    level="medium",
-    minutes=14,
 )
 def attention(q, k, v, documents):
     """Causal attention over rows that hold several documents: q (B,T,H,D), k (B,S,H,D), v
@@ -132,6 +129,7 @@ def attention(q, k, v, documents):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
 hint: Move the heads next to the batch, (B,H,T,D), and everything is matrix products: q @ k.mT,
     | softmax over the last dimension.
 hint: The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. Give it
@@ -190,8 +188,6 @@ def in_order(r):
 @unit.exercise(
     Part("positions 0, 1, 2, …", 6, in_order),
     Part("any positions", 6, [far(10000.0), far(100.0), scattered]),
-    level="medium",
-    minutes=14,
 )
 def rope(x, positions, base, turned):
     """Rotary positions on a part of each head: x (B,T,H,D), positions (B,T) whole numbers, base a
@@ -211,6 +207,7 @@ def rope(x, positions, base, turned):
 
 
 unit.mistakes(r"""
+takes: medium, 14 minutes
 hint: Cut x in three along the last dimension: two halves of what turns, and the rest. Each pair
     | turns by its own angle; the rest is put back behind them.
 hint: The angle is (B,T,turned/2), positions times base ** (-2 * i / turned); give it a heads
@@ -280,8 +277,6 @@ def tiles(size, ragged):
 @unit.exercise(
     Part("ordinary scores, from left to right", 6, tiles(2, False)),
     Part("scores in the hundreds, hidden keys, any order", 8, tiles(100, True)),
-    level="hard",
-    minutes=26,
 )
 def online_softmax(scores, values, tiles):
     """softmax(scores) @ values, a tile of columns at a time, each read once: scores (T,S), values
@@ -311,6 +306,7 @@ def online_softmax(scores, values, tiles):
 
 
 unit.mistakes(r"""
+takes: hard, 26 minutes
 hint: Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o (T,E)
     | the same sum weighted with values.
 hint: A new tile: new = max(m, tile.max(-1)); shrink = exp(m - new); total = total * shrink + …; o =
@@ -371,8 +367,6 @@ def halves(size):
 @unit.exercise(
     Part("small sums", 4, halves(0)),
     Part("sums too large for exp", 4, halves(500)),
-    level="medium",
-    minutes=9,
 )
 def merge(out_a, lse_a, out_b, lse_b):
     """Attention over all keys from attention over two halves of them: out (…,E) and lse (…) of each
@@ -388,6 +382,7 @@ def merge(out_a, lse_a, out_b, lse_b):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the difference.
 hint: torch.logaddexp for the new lse, and share_a = exp(lse_a - lse): nothing overflows. Mind the
     | last dimension of out.
@@ -428,8 +423,6 @@ def step(filled):
 @unit.exercise(
     Part("the first token of every text", 4, step(False)),
     Part("texts of several lengths", 6, step(True)),
-    level="medium",
-    minutes=15,
 )
 def decode_step(q, k, v, k_cache, v_cache, lengths):
     """One token of each of B texts, through caches of S rows of which text b has filled the first
@@ -451,6 +444,7 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
 hint: Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside one
     | for the row.
 hint: A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads and
@@ -509,8 +503,6 @@ def sizes(context):
 @unit.exercise(
     Part("the matrices (context 0)", 4, sizes(0)),
     Part("with attention", 4, sizes(1)),
-    level="medium",
-    minutes=10,
 )
 def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
     """FLOPs of training on one token (a whole number), by the usual count, of a Llama-like model:
@@ -530,6 +522,7 @@ def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / heads;
     | the MLP has three of C × hidden. And one output head, C × V.
 hint: Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.
@@ -623,8 +616,6 @@ def near(which, scale, why):
             "take, if scores have a standard deviation of 8?",
         ),
     ),
-    level="medium",
-    minutes=8,
 )
 def predict_output_size():
     """Predict, then measure: a query, 1,024 keys and values, all standard normal and 64 wide, so a
@@ -636,6 +627,7 @@ def predict_output_size():
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: The values are independent, so the squares add up: the mean square of the output is the sum of
     | the squared weights. For even weights that is one line.
 hint: With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean of
@@ -698,11 +690,7 @@ def same(last):
     return np.eye(3), np.eye(3) + np.array([[0], [0], [last]])
 
 
-@unit.exercise(
-    Part("an earlier token moves", 8, None, leaks),
-    level="medium",
-    minutes=11,
-)
+@unit.exercise(Part("an earlier token moves", 8, None, leaks))
 def mask_counter_example():
     """Find the error. Five ways to write causal attention; seen is True where s <= t, and scores
     are q kᵀ / sqrt(D). One of them lets the future through.
@@ -721,6 +709,7 @@ def mask_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 11 minutes
 hint: In every way the hidden values are multiplied by 0. Through what else can a later row be
     | heard? Look at what each row is divided by.
 hint: Softmax first and the mask after it: the hidden keys are in the denominator. A larger last key
@@ -756,8 +745,6 @@ def tile(T, start, S):
 @unit.exercise(
     Part("a tile that is the whole sequence", 4, tile(4, 0, 4)),
     Part("a tile of a longer sequence", 8, tile(9, 3, 3)),
-    level="stretch",
-    minutes=22,
 )
 def tile_backward(q, k, v, out, lse, dout, start):
     """Stretch: what one tile of keys contributes to the gradients of causal attention, as flash
@@ -782,6 +769,7 @@ def tile_backward(q, k, v, out, lse, dout, start):
 
 
 unit.mistakes("""
+takes: stretch, 22 minutes
 hint: P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.
 hint: The row term of dS is a sum over all keys; out has them all. Why is that enough, when this
     | tile never saw the others?

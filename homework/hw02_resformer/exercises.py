@@ -70,8 +70,6 @@ def padded(r):
 @unit.exercise(
     Part("texts of one length", 4, [whole(None), whole(lambda T: np.eye(T)[[0] * T]), whole(even)]),
     Part("texts of several lengths", 6, padded),
-    level="medium",
-    minutes=17,
 )
 def concentration(A, lengths):
     """How concentrated is each text's attention? A (B,H,T,T), lengths (B,) whole numbers -> (B,):
@@ -90,6 +88,7 @@ def concentration(A, lengths):
 
 
 unit.mistakes("""
+takes: medium, 17 minutes
 hint: For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the total ->
     | -sum p log p. A loop over the texts is right.
 hint: The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it with the same
@@ -155,8 +154,6 @@ def texts_around(common, own):
 @unit.exercise(
     Part("noise", 4, texts_around(0, 0)),
     Part("noise around common directions", 4, texts_around(1, 1)),
-    level="medium",
-    minutes=11,
 )
 def token_similarity(h):
     """Are tokens alike because their text made them so? h (B,T,C) -> two numbers, mean cosines of
@@ -174,6 +171,7 @@ def token_similarity(h):
 
 
 unit.mistakes("""
+takes: medium, 11 minutes
 hint: Bring every token to length 1; then all cosines are one matrix product of (B T, C), and which
     | pairs count is a mask.
 hint: Without pairs: with u_b the sum of text b's unit vectors, |u_b|² - T is what its own pairs
@@ -231,8 +229,6 @@ def decaying(T, D):
 @unit.exercise(
     Part("many tokens", 4, decaying(12, 8)),
     Part("fewer tokens than dimensions", 4, decaying(7, 9)),
-    level="medium",
-    minutes=12,
 )
 def directions(v, share):
     """How many directions do a text's values use? v (B,T,D), share a number between 0 and 1 -> two
@@ -249,6 +245,7 @@ def directions(v, share):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
 hint: For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its eigenvalues, the
     | smallest first.
 hint: Running shares: the cumulative sum, largest first, over the whole sum. How many of them lie
@@ -309,8 +306,6 @@ def maps(q, k):
 @unit.exercise(
     Part("all layers have the same keys (Eq 3)", 4, many_layers(6, 6, True)),
     Part("four layers, behind a cache (Eq 2)", 8, many_layers(3, 7, False)),
-    level="medium",
-    minutes=14,
 )
 def cross_layer(q, k, v):
     """Causal attention to M layers at once (Eq 2, with any number of earlier layers), one head,
@@ -333,6 +328,7 @@ def cross_layer(q, k, v):
 
 
 unit.mistakes(r"""
+takes: medium, 14 minutes
 hint: The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over which
     | two of these dimensions does the softmax run?
 hint: Bring M next to S and flatten the two: (B,T,M S), softmax, and unflatten again. The sum over S
@@ -395,8 +391,6 @@ def dense_shares(r, L):
 @unit.exercise(
     Part("the mean in some layers", 4, stack(in_some)),
     Part("every layer mixes all before it", 8, stack(dense_shares)),
-    level="medium",
-    minutes=17,
 )
 def resformer(x, wq, wk, wv, wo, lam):
     """A stack of attention layers whose values come from all layers so far, one head each, no
@@ -415,6 +409,7 @@ def resformer(x, wq, wk, wv, wo, lam):
 
 
 unit.mistakes(r"""
+takes: medium, 17 minutes
 hint: Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.
 hint: In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. What
     | is above lam's diagonal does not exist yet.
@@ -475,8 +470,6 @@ def behind_a_cache(T, S):
 @unit.exercise(
     Part("as many queries as keys", 4, behind_a_cache(5, 5)),
     Part("behind a cache", 4, behind_a_cache(2, 6)),
-    level="medium",
-    minutes=9,
 )
 def neutreno(A, v, v1, lam):
     """NeuTRENO's output (A - lam I) V_n + lam V_1, with a strength for each head and behind a
@@ -492,6 +485,7 @@ def neutreno(A, v, v1, lam):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: (A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for each
     | query already?
 hint: The identity of T queries among S keys has its ones at (t, t + S - T): it picks the last T
@@ -535,8 +529,6 @@ def dense(L, dilation, period):
 @unit.exercise(
     Part("an average after every block", 4, [dense(4, 2, 1), dense(5, 3, 1)]),
     Part("an average now and then", 8, [dense(6, 2, 3), dense(5, 3, 2), dense(6, 1, 2)]),
-    level="medium",
-    minutes=15,
 )
 def denseformer(x, w, a, dilation, period):
     """DenseFormer's depth-weighted averages, thinned out, around L toy blocks, block_n(x) = x +
@@ -556,6 +548,7 @@ def denseformer(x, w, a, dilation, period):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
 hint: Keep a list X = [x]. Block n: append its output, and that is the next x, unless an average is
     | due.
 hint: Due is one after block n if (n + 1) % period == 0. It takes X_{n+1}, X_{n+1-dilation},
@@ -651,8 +644,6 @@ def near(which, why):
         None,
         near(2, "a query looks at 256 tokens; how many queries look at a token?"),
     ),
-    level="medium",
-    minutes=9,
 )
 def predict_entropies():
     """Predict, then measure: the entropy of token importance (natural log, Eq 11 as it should be)
@@ -664,6 +655,7 @@ def predict_entropies():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: log 2048 is 7.62: every token receives the same. In which of the three maps is that nearly so?
 hint: Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus half of
     | log 2048.
@@ -718,11 +710,7 @@ def leaks(answer):
     )
 
 
-@unit.exercise(
-    Part("an earlier token moves", 10, None, leaks),
-    level="medium",
-    minutes=12,
-)
+@unit.exercise(Part("an earlier token moves", 10, None, leaks))
 def formula_counter_example():
     """Find the error. Five outputs of a layer, with causal attention A (T,T), values V_n and V_1
     (T,D), lam a number, J a matrix of ones, M the running mean (row t is the mean of rows 0 to t):
@@ -741,6 +729,7 @@ def formula_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
 hint: Write each formula as a matrix times V_n. An output hears the future where that matrix has
     | something above its diagonal.
 hint: The product of two lower triangular matrices is lower triangular, and a running mean is one of
@@ -775,8 +764,6 @@ def of_sum_one(q, k, v, k_m, v_m):
 @unit.exercise(
     Part("both layers have the same keys", 4, two_layers(True)),
     Part("two layers", 8, two_layers(False)),
-    level="stretch",
-    minutes=19,
 )
 def best_mix(q, k, v, k_m, v_m):
     """Stretch: the (a, b) with which a A V_n + b A V_m comes closest (least squares, all entries)
@@ -792,6 +779,7 @@ def best_mix(q, k, v, k_m, v_m):
 
 
 unit.mistakes("""
+takes: stretch, 19 minutes
 hint: X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of
     | `cross_layer` for these two layers.
 hint: Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): that is

@@ -38,8 +38,6 @@ def plan(name):
         "CLA, or keys alone, or values alone", 3, [plan("cla"), plan("share-k2"), plan("share-v2")]
     ),
     Part("anchors", 3, plan("anchors")),
-    level="medium",
-    minutes=17,
 )
 def owners(plan, windows, anchors):
     """Whose keys, and whose values, each layer reads, in a model that mixes windows: two lists of
@@ -67,6 +65,7 @@ def owners(plan, windows, anchors):
 
 
 unit.mistakes("""
+takes: medium, 17 minutes
 hint: Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and whose
     | values does each read under SVFormer?
 hint: First list the layers up to n that have n's window. The first of them is SVFormer's; pairs are
@@ -154,8 +153,6 @@ def model(plan, key_bits, value_bits, odd=0):
         4,
         lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4),
     ),
-    level="medium",
-    minutes=19,
 )
 def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, value_bits):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
@@ -184,6 +181,7 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, val
 
 
 unit.mistakes("""
+takes: medium, 19 minutes
 hint: A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How many
     | rows has a stream, and how many streams of keys, and of values, does each plan keep?
 hint: SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind
@@ -248,8 +246,6 @@ def heads(T, S, H, G, K):
 @unit.exercise(
     Part("more value heads than key heads", 7, heads(5, 5, 6, 2, 3)),
     Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1, 2)),
-    level="medium",
-    minutes=14,
 )
 def grouped_attention(q, k, v):
     """Causal attention with fewer key heads than query heads, and another number of value heads: q
@@ -268,6 +264,7 @@ def grouped_attention(q, k, v):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
 hint: Give every query head its key head and its value head, then it is ordinary attention:
     | repeat_interleave, not repeat.
 hint: The mask compares absolute positions: query t stands at t + S - T.
@@ -315,8 +312,6 @@ in: causal_weights
             lambda r: normals(r, (2, 5, 2, 3), (2, 5, 12, 3)),
         ],
     ),
-    level="medium",
-    minutes=10,
 )
 def skip_heads(v, v1):
     """SkipV1Former's values with fewer heads of its own: v (B,T,G,D) of this layer, v1 (B,T,H,D) of
@@ -332,6 +327,7 @@ def skip_heads(v, v1):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, and
     | heads 4 to 7 are heads 4 to 7 of v1.
 hint: First make half as many heads as v1 has out of v, then one torch.cat with the upper half of v1
@@ -378,8 +374,6 @@ def heard(q, k, v):
 @unit.exercise(
     Part("one layer", 4, stack(1)),
     Part("several layers", 8, stack(3)),
-    level="medium",
-    minutes=16,
 )
 def svformer(x, wq, wk, wv, wo):
     """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) ->
@@ -397,6 +391,7 @@ def svformer(x, wq, wk, wv, wo):
 
 
 unit.mistakes(r"""
+takes: medium, 16 minutes
 hint: Compute v = x @ wv once, before the loop over layers.
 hint: In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].
 after: What is shared is the product V_1, not the matrix: W_V applied to each layer's own stream
@@ -435,8 +430,6 @@ in: heard, causal_weights
 @unit.exercise(
     Part("the first token, from an empty cache", 4, stack(3, S=0)),
     Part("a later token", 8, stack(3, S=4)),
-    level="medium",
-    minutes=15,
 )
 def svformer_step(x, keys, value, wq, wk, wv, wo):
     """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> the three, with S
@@ -453,6 +446,7 @@ def svformer_step(x, keys, value, wq, wk, wv, wo):
 
 
 unit.mistakes(r"""
+takes: medium, 15 minutes
 hint: The value row is made once, from the input x of the first layer, and appended to `value`
     | before the loop.
 hint: Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is needed:
@@ -521,8 +515,6 @@ def touching(r):
 @unit.exercise(
     Part("noisy curves", 5, [curves(True), curves(True), curves(True), touching]),
     Part("never overtaken, or once", 3, [curves(False), smooth, curves(False)]),
-    level="medium",
-    minutes=10,
 )
 def critical_point(method, baseline, window):
     """The step (a whole number) at which the baseline overtakes the method, from two loss curves
@@ -539,6 +531,7 @@ def critical_point(method, baseline, window):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them
     | (unfold).
 hint: The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1.
@@ -616,8 +609,6 @@ def near(which, value, why, within=5):
             within=2,
         ),
     ),
-    level="easy",
-    minutes=5,
 )
 def predict_savings():
     """Predict, then count: how many per cent of the standard cache are saved? Three numbers.
@@ -635,6 +626,7 @@ def predict_savings():
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: Write the numbers down before you compute anything; then let `windowed_bytes` below correct
     | you.
 hint: In full streams: windowed layers weigh next to nothing. What is left of the two caches?
@@ -684,11 +676,7 @@ def ring_fails(answer):
     )
 
 
-@unit.exercise(
-    Part("the sentence, and a case", 8, None, ring_fails),
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("the sentence, and a case", 8, None, ring_fails))
 def ring_counter_example():
     """Find the error. A window of N is masked by `row - col <= N`, and a ring keeps the newest rows
     of a cache. One of four sentences is false; return its number and a case: (which, q, k, v, N).
@@ -702,6 +690,7 @@ def ring_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: The mask lets row - col be 0, 1, …, N. Count them.
 hint: Test each sentence on three keys and N = 2.
 hint: Make the key exactly N places back match the query strongly, and give it a value unlike all
@@ -746,8 +735,6 @@ def windowed(keys=OWN, values=OWN):
             windowed([0, 0, 2, 2, 4, 4], [0, 0, 0, 0, 4, 4]),
         ],
     ),
-    level="stretch",
-    minutes=21,
 )
 def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size):
     """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND
@@ -766,6 +753,7 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
 
 
 unit.mistakes("""
+takes: stretch, 21 minutes
 hint: Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).
 hint: For each distinct owner of keys, and of values: the largest need among the layers that read
     | it.

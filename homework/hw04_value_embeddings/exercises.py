@@ -42,8 +42,6 @@ def gaps(r):
         [lambda r: (16, 3, [7, 14]), lambda r: (16, 3, [1]), lambda r: (16, 3, [0, 7, 15])],
     ),
     Part("other depths", 4, gaps),
-    level="easy",
-    minutes=8,
 )
 def table_of(layers, tables, without):
     """Which value table does each layer read? A list of `layers` numbers, -1 for none.
@@ -61,6 +59,7 @@ def table_of(layers, tables, without):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
 hint: List the layers that have attention, in order. Which of them read at the lower end, and which
     | at the upper?
 hint: With `able` as that list: able[t] and able[t - tables] read table t.
@@ -112,8 +111,6 @@ def value(shared):
 @unit.exercise(
     Part("with a table", 6, [value(3), value(2), value(6)]),
     Part("a layer without one", 4, value(0)),
-    level="medium",
-    minutes=15,
 )
 def mixed_value(v, ve, s0, s1):
     """The value of a modded-nanogpt layer whose table is smaller, s0 * rmsnorm(v) + s1 * ve: v
@@ -134,6 +131,7 @@ def mixed_value(v, ve, s0, s1):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
 hint: v / sqrt(mean of v² over the last dimension), before anything else.
 hint: ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, and
     | which of them does head h of v read?
@@ -187,8 +185,6 @@ def streams(mixing, skipping):
     Part("x0 alone", 4, streams(True, False)),
     Part("skips alone", 4, streams(False, True)),
     Part("both", 8, streams(True, True)),
-    level="medium",
-    minutes=17,
 )
 def unet(x0, w, lambdas, skips, weights):
     """The residual stream of modded-nanogpt (medium) around L toy blocks, block_i(x) = x + tanh(x @
@@ -212,6 +208,7 @@ def unet(x0, w, lambdas, skips, weights):
 
 
 unit.mistakes(r"""
+takes: medium, 17 minutes
 hint: Keep a list out = []; after each block out.append(x).
 hint: Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] x +
     | l[i,1] x0; (3) the block.
@@ -263,8 +260,6 @@ def sigmoid(z):
 @unit.exercise(
     Part("a gate that has learned nothing", 4, gating(0)),
     Part("any gate", 6, gating(1)),
-    level="easy",
-    minutes=5,
 )
 def gated_value(v, ve, x, w):
     """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve
@@ -278,6 +273,7 @@ def gated_value(v, ve, x, w):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: x[..., :12] @ w.T is (B,T,H): one number a token and head.
 hint: Give it a last dimension before it meets ve.
 after: The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, and the table is
@@ -333,8 +329,6 @@ def sized(unit_size):
 @unit.exercise(
     Part("embeddings of size one", 4, sized(True)),
     Part("embeddings of any size", 6, sized(False)),
-    level="medium",
-    minutes=10,
 )
 def contribution(v, ve, s0, s1):
     """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve
@@ -350,6 +344,7 @@ def contribution(v, ve, s0, s1):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: The first number needs the two lambdas and nothing else.
 hint: For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 ve);
     | then the mean.
@@ -392,8 +387,6 @@ def gradients(same):
 @unit.exercise(
     Part("layer 0: both see the same gradient", 6, gradients(True)),
     Part("another layer", 6, gradients(False)),
-    level="medium",
-    minutes=14,
 )
 def adam_pair(start, gradients, lr, beta1, beta2, eps):
     """The two mixing lambdas of a layer, trained by Adam: start (2,), gradients (N,2) -> their
@@ -411,6 +404,7 @@ def adam_pair(start, gradients, lr, beta1, beta2, eps):
 
 
 unit.mistakes(r"""
+takes: medium, 14 minutes
 hint: m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 **
     | n), s / (1 - beta2 ** n).
 hint: p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.
@@ -488,8 +482,6 @@ def at_an_edge(late):
         4,
         [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)],
     ),
-    level="easy",
-    minutes=5,
 )
 def window(step, steps, longest, block):
     """The attention window (a whole number) at a training step: the smallest positive multiple of
@@ -502,6 +494,7 @@ def window(step, steps, longest, block):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least 1.
 hint: Half way it is 1,728 raw, so 1,792 in blocks of 128.
 after: What is scheduled is how far a query looks back, in whole blocks; the length of the sequences
@@ -561,8 +554,6 @@ def near(which, wanted, within, why):
             "lengths is 0.5 x'?",
         ),
     ),
-    level="easy",
-    minutes=5,
 )
 def predict_lambdas():
     """Predict, then check with your own functions. (1) In layer 0, where x is x0, the two mixing
@@ -574,6 +565,7 @@ def predict_lambdas():
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint for layer 0: x is x0 in layer 0, so d loss / d lambda is the same number for both.
 hint for a long stream taken away: Call x one long. How long is 0.5 x', whatever its sign?
 after: In layer 0 both lambdas see the same gradient at every step, and a step of Adam is as long as
@@ -617,11 +609,7 @@ def half_is_wrong(answer):
     )
 
 
-@unit.exercise(
-    Part("the sentence, and a case", 8, None, half_is_wrong),
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("the sentence, and a case", 8, None, half_is_wrong))
 def skip_counter_example():
     """Find the error. Four sentences about late + lam * early, two streams of one length and lam
     from 0 to 1, and about the early one's share of the sum of lengths. One is false: return its
@@ -635,6 +623,7 @@ def skip_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: Two vectors of the same length: what is the share of lam x' in x + lam x'?
 hint: Put 0, 0.2, 0.4 and 1 into every sentence.
 after: The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4, where the rule says
@@ -669,8 +658,6 @@ def lookups(repeat):
 @unit.exercise(
     Part("every token once", 4, lookups(False)),
     Part("tokens that come again", 8, lookups(True)),
-    level="stretch",
-    minutes=19,
 )
 def lambda_gradients(ids, table, v, s0, s1, dout):
     """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table
@@ -688,6 +675,7 @@ def lambda_gradients(ids, table, v, s0, s1, dout):
 
 
 unit.mistakes("""
+takes: stretch, 19 minutes
 hint: ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the shape of
     | v.
 hint: dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.

@@ -24,11 +24,7 @@ def heads(G):
     return lambda r: normals(r, (9, 6, 5), (4, 6, 5), (9, G, 5))
 
 
-@unit.exercise(
-    Part("more keys than queries", 8, [heads(3), heads(2), heads(6)]),
-    level="easy",
-    minutes=5,
-)
+@unit.exercise(Part("more keys than queries", 8, [heads(3), heads(2), heads(6)]))
 def pair_values(v, qr, kr):
     """The value that key j offers to query i in every head, v_ij = v_j + qr_i * kr_j (entry by
     entry), with fewer heads of kr: v (S,H,D), qr (T,H,D), kr (S,G,D) -> (T,S,H,D). H // G
@@ -42,6 +38,7 @@ def pair_values(v, qr, kr):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: Which of the three depend on the query i, and which on the key j?
 hint: Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; and kr
     | as many heads as v has.
@@ -89,8 +86,6 @@ def layer(T, M):
 @unit.exercise(
     Part("one token", 4, layer(1, 2)),
     Part("a sequence", 10, layer(5, 3)),
-    level="medium",
-    minutes=13,
 )
 def dva(x, wq, wk, wv, wqr, wkr):
     """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
@@ -110,6 +105,7 @@ def dva(x, wq, wk, wv, wqr, wkr):
 
 
 unit.mistakes("""
+takes: medium, 13 minutes
 hint: For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Which factor does not depend on j? Take it
     | out of the sum.
 hint: Every modifier has a stream of its own under the same map, and a gate of its own outside:
@@ -164,8 +160,6 @@ in: causal_weights
         5,
         lambda r: (r.integers(2, 30), r.integers(100, 3000), 64 * r.integers(2, 20), 2),
     ),
-    level="easy",
-    minutes=4,
 )
 def pair_bytes(batch, tokens, width, size):
     """Bytes (two whole numbers) that one layer makes on the way, for `tokens` queries and keys and
@@ -180,6 +174,7 @@ def pair_bytes(batch, tokens, width, size):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.
 hint: For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.
 after: For one sequence of 512, width 768 and float32, all v_ij are 805 MB and the factored form
@@ -237,8 +232,6 @@ def model(plan):
     Part("gpt2", 4, [lambda r: ("gpt2", 12, 768, 50257, 256), model("gpt2"), model("gpt2")]),
     Part("dva", 4, [lambda r: ("dva", 12, 768, 50257, 256), model("dva"), model("dva")]),
     Part("dva that keeps W_O", 4, model("dva-wo")),
-    level="medium",
-    minutes=16,
 )
 def parameters(plan, layers, width, vocabulary, context):
     """How many parameters (a whole number)? plan: gpt2, dva, or dva-wo.
@@ -258,6 +251,7 @@ def parameters(plan, layers, width, vocabulary, context):
 
 
 unit.mistakes("""
+takes: medium, 16 minutes
 hint: GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it
     | first.
 hint: A LayerNorm has 2 C. W_O has a bias. The MLP is C -> 4C -> C with biases. One more norm at the
@@ -318,8 +312,6 @@ def weighted(sharp):
 @unit.exercise(
     Part("weights that pick one key", 4, weighted(60)),
     Part("soft weights", 8, weighted(1)),
-    level="medium",
-    minutes=8,
 )
 def dva_backward(A, v, qr, kr, dout):
     """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C)
@@ -335,6 +327,7 @@ def dva_backward(A, v, qr, kr, dout):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: out = A v + qr * (A kr). Three products, each differentiated by one factor.
 hint: Through A @ (…) the gradient goes back as A.T @ (…).
 after: The gate's gradient is dout times what the second stream brought, A kr: where that is zero
@@ -377,8 +370,6 @@ def step(S):
 @unit.exercise(
     Part("the first token, from empty caches", 4, step(0)),
     Part("a later token", 8, step(4)),
-    level="medium",
-    minutes=12,
 )
 def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
     """One decode step of DVA: five new rows (B,1,C), three caches (B,S,C), S may be 0 -> (out
@@ -394,6 +385,7 @@ def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
 
 
 unit.mistakes(r"""
+takes: medium, 12 minutes
 hint: Three streams grow by one row: k, v and kr. qr is used once and forgotten.
 hint: out = weights @ v + qr * (weights @ kr), with one row of weights.
 after: Three streams grow: k, v and kr, where a standard layer has two, so its cache is half as
@@ -468,8 +460,6 @@ def same_function(answer, w1, b1, w2, b2):
 @unit.exercise(
     Part("without biases", 4, mlp(0), same_function),
     Part("with biases", 6, mlp(1), same_function),
-    level="medium",
-    minutes=10,
 )
 def latent_set(w1, b1, w2, b2):
     """An MLP as attention to a set of latents. Given x -> relu(x w1ᵀ + b1) w2ᵀ + b2, with w1 (F,C),
@@ -482,6 +472,7 @@ def latent_set(w1, b1, w2, b2):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention
     | weight that nobody normalised.
 hint: x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.
@@ -531,8 +522,6 @@ def told(which, accepts, why):
             "more than 3 points off: count the C × C products of a layer, before and after",
         ),
     ),
-    level="easy",
-    minutes=5,
 )
 def predict_cost():
     """Predict: (1) The factored form makes a map and two mixed streams for every sequence. From how
@@ -544,6 +533,7 @@ def predict_cost():
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint for tokens: T · T against 2 · T · C: what is left when both are divided by T?
 hint for what is left of a layer: W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each.
     | Which go, and which come?
@@ -592,11 +582,7 @@ def not_dynamic(answer):
     )
 
 
-@unit.exercise(
-    Part("the sentence, and a case", 8, None, not_dynamic),
-    level="medium",
-    minutes=15,
-)
+@unit.exercise(Part("the sentence, and a case", 8, None, not_dynamic))
 def reading_counter_example():
     """Find the error. One of four sentences about v_j + qr_i * kr_j is false. Return its number and
     a case that refutes it: (which, A, v, qr, kr), weights A (T,T) of which two rows are equal, and
@@ -612,6 +598,7 @@ def reading_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
 hint: Try each sentence on two queries that weigh two keys alike.
 hint: With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal
     | weights then get equal outputs.
@@ -647,8 +634,6 @@ def tiles(S, size):
 @unit.exercise(
     Part("ordinary scores, whole tiles", 4, tiles(12, 1)),
     Part("scores in the hundreds, a short last tile", 6, tiles(10, 50)),
-    level="stretch",
-    minutes=29,
 )
 def dva_tiles(scores, v, qr, kr, tile):
     """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr
@@ -675,6 +660,7 @@ def dva_tiles(scores, v, qr, kr, tile):
 
 
 unit.mistakes(r"""
+takes: stretch, 29 minutes
 hint: hw01's online softmax with two running outputs, one for v and one for kr, that share the
     | maximum and the sum.
 hint: The gate waits outside: after each tile, (o_v + qr * o_kr) / total.

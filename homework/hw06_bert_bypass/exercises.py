@@ -41,8 +41,6 @@ def encoder(alpha):
 @unit.exercise(
     Part("without the bypass", 4, encoder([0.0, 0.0])),
     Part("with it", 10, encoder([0.5, -0.8])),
-    level="medium",
-    minutes=16,
 )
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
     """Encoder attention with the value bypass V' = x wv + alpha relu(x), an alpha for every head,
@@ -63,6 +61,7 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
 
 
 unit.mistakes(r"""
+takes: medium, 16 minutes
 hint: relu(x) has the full width C. Split it into heads like the values, head h with the entries h D
     | … h D + D - 1, and only then multiply by alpha, which has one number a head.
 hint: Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are computed
@@ -127,8 +126,6 @@ def draws(special, edges=False):
 @unit.exercise(
     Part("ordinary text", 5, [draws(False), draws(False), draws(False, edges=True)]),
     Part("with special tokens", 5, [draws(True), draws(True), draws(True, edges=True)]),
-    level="medium",
-    minutes=14,
 )
 def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
     """BERT's masking of whole words, with the dice already thrown: all (B,T); ids and random_ids
@@ -156,6 +153,7 @@ def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
 hint: Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says it;
     | gather the dice from there.
 hint: chosen = (draw < 0.15) & ~special. Then torch.where, three times.
@@ -233,8 +231,6 @@ def logits(kind):
     Part("an end too far away", 3, logits("length")),
     Part("peaks in the question", 3, [logits("question"), logits("padding"), logits("question")]),
     Part("is there an answer?", 3, [logits(k) for k in ("no answer", "too close", "far enough")]),
-    level="medium",
-    minutes=15,
 )
 def best_span(start, end, context, longest, threshold):
     """The best answer span (s, e), two whole numbers, or (0, 0) for "no answer".
@@ -253,6 +249,7 @@ def best_span(start, end, context, longest, threshold):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
 hint: All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?
 hint: Set the others to -inf, take argmax of the flat matrix, and divmod by T.
 hint: Then compare: is the largest entry more than threshold above start[0] + end[0]? If not, the
@@ -344,8 +341,6 @@ def sentence(r, n):
             lambda r: (sentence(r, 6), [sentence(r, 4), sentence(r, 7)]),
         ],
     ),
-    level="medium",
-    minutes=21,
 )
 def em_f1(prediction, golds):
     """SQuAD's two scores of a predicted text against a list of gold texts, each from another
@@ -367,6 +362,7 @@ def em_f1(prediction, golds):
 
 
 unit.mistakes(r"""
+takes: medium, 21 minutes
 hint: Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; then
     | split.
 hint: Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall =
@@ -458,8 +454,6 @@ in: f1, words_of
             lambda r: (640, 384, 129),
         ],
     ),
-    level="medium",
-    minutes=12,
 )
 def best_windows(length, size, overlap):
     """The windows of a long document, and the one in which each token is seen best: (starts (W,),
@@ -481,6 +475,7 @@ def best_windows(length, size, overlap):
 
 
 unit.mistakes(r"""
+takes: medium, 12 minutes
 hint: Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that reaches
     | the end: start + size >= length.
 hint: In window w token t has t - start to its left and start + size - 1 - t to its right. Below
@@ -539,11 +534,7 @@ def sampled(K, N):
     return make
 
 
-@unit.exercise(
-    Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]),
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]))
 def variance_parts(streams, weights):
     """The variance of w_0 X_0 + w_1 X_1 + … taken apart: streams (K,N), N samples of each; weights
     (K,) -> (K,K), what each pair of streams contributes. Entry (i, i) is stream i's own variance in
@@ -560,6 +551,7 @@ def variance_parts(streams, weights):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, and
     | which of them are equal?
 hint: All entries must add up to torch.var(weights @ streams, unbiased=False).
@@ -609,8 +601,6 @@ after: A sum of K streams has K variances and K (K - 1) covariances, each with b
         5,
         lambda r: (r.normal(size=3) * 0.3 + 3, 1 + 0.3 * r.normal(), 0.5 + r.random(), 7),
     ),
-    level="medium",
-    minutes=9,
 )
 def welch(a, mean, std, n):
     """Welch's test of your runs a (N,) against a row that a paper prints, the mean and the standard
@@ -625,6 +615,7 @@ def welch(a, mean, std, n):
 
 
 unit.mistakes(r"""
+takes: medium, 9 minutes
 hint: Runs enter only by their mean, their variance (with n - 1) and their number. Of the row you
     | have all three.
 hint: Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). Degrees of freedom:
@@ -689,8 +680,6 @@ TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
         None,
         near(1, TEN_RUNS, 0.4, "more than 0.4 off: how does the error of a mean fall with n?"),
     ),
-    level="medium",
-    minutes=9,
 )
 def predict_statistics():
     """Predict. (1) x is standard normal and the value is V = -x. What is the variance of
@@ -702,6 +691,7 @@ def predict_statistics():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint for what is left of the variance: relu(x) - x is 0 or -x: which function is that?
 hint for the t of ten runs: 4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed.
 after: relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance is 1/2
@@ -735,11 +725,7 @@ def shrinks(answer):
     )
 
 
-@unit.exercise(
-    Part("the variance falls", 8, None, shrinks),
-    level="medium",
-    minutes=10,
-)
+@unit.exercise(Part("the variance falls", 8, None, shrinks))
 def variance_counter_example():
     """Find the error. Return (v, x, alpha): samples v and x (N,), N at least 4, and a positive
     alpha.
@@ -753,6 +739,7 @@ def variance_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for the
     | covariance with R = relu(x), not with x.
 hint: Where x is positive, let v fall as x grows. Where x is negative, R does not see it: there v
@@ -777,11 +764,7 @@ def features(r):
     return r.normal(size=(60, 4)) * 0.5 + np.maximum(x, 0) * [-1, -0.4, 0.6, -2], np.maximum(x, 0)
 
 
-@unit.exercise(
-    Part("where the two oppose each other, and where not", 12, features),
-    level="stretch",
-    minutes=18,
-)
+@unit.exercise(Part("where the two oppose each other, and where not", 12, features))
 def calming_alpha(v, r):
     """Stretch: for every feature (columns of v and r, (N,D)) the positive alpha that makes Var[V +
     alpha R] smallest, and the alpha below which it stays smaller than Var V. Two tensors (D,); 0
@@ -796,6 +779,7 @@ def calming_alpha(v, r):
 
 
 unit.mistakes("""
+takes: stretch, 18 minutes
 hint: Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, and
     | where is it back at Var V?
 hint: Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.

@@ -84,8 +84,6 @@ def by_none(r):
             lambda r: ([5, 6, 7, 8], 9),
         ],
     ),
-    level="easy",
-    minutes=8,
 )
 def which_rules(picked, layers):
     """Which rules could have picked these layers (a list, ascending) of a model with `layers`
@@ -98,6 +96,7 @@ def which_rules(picked, layers):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
 hint: For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. And for 4?
 hint: Write each rule down as a list for this depth, and compare: i >= (2 * L) // 3; i % 2 == (L -
     | 1) % 2; i >= L // 2.
@@ -163,8 +162,6 @@ def row(*numbers, inside=True):
 @unit.exercise(
     Part("in place of V", 8, row(*range(1, 10)) + row(3, 4, 6, 7, 9, inside=False)),
     Part("added to V", 8, row(10, 11, 12, 13) + row(11, 13, inside=False)),
-    level="medium",
-    minutes=18,
 )
 def value(row, layer, layers, v, v1, vx, a, b):
     """The value that layer `layer` of a model with `layers` layers uses in row 1 … 13 of the Bank
@@ -184,6 +181,7 @@ def value(row, layer, layers, v, v1, vx, a, b):
 
 
 unit.mistakes("""
+takes: medium, 18 minutes
 hint: First: is this layer one of the row's? The rules are those of number 1, but for row 3, which
     | takes all layers from 1 on. If it is not, return a copy of v.
 hint: Three questions for a row: which source? in place of V, or added? learned coefficient, or
@@ -250,8 +248,6 @@ def embedded(C, E):
 @unit.exercise(
     Part("as many columns", 4, embedded(5, 5)),
     Part("a narrower value", 4, embedded(6, 4)),
-    level="medium",
-    minutes=10,
 )
 def aligned_table(embedding, w):
     """One table for n layers, as near to all as it can be: layer i's own table would have the rows
@@ -265,6 +261,7 @@ def aligned_table(embedding, w):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: With one layer it is notebook 10's table. With n layers: which vector has the smallest sum of
     | squared distances from n given ones?
 hint: Their mean. And the mean of n products with one matrix factor in common is a product again:
@@ -311,8 +308,6 @@ def lookup(T, S):
 @unit.exercise(
     Part("a whole sequence", 7, lookup(6, 6)),
     Part("behind a cache", 7, lookup(2, 7)),
-    level="medium",
-    minutes=15,
 )
 def bov_attention(q, k, ids, table, gamma):
     """Causal attention with grouped heads whose values are looked up: q (B,T,H,D), k (B,S,G,D), ids
@@ -333,6 +328,7 @@ def bov_attention(q, k, ids, table, gamma):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
 hint: table[ids] has the shape of values: (B,S,G,D). Repeat keys and values for the heads of their
     | group: repeat_interleave along the heads. The rest is notebook 10's layer.
 hint: gamma scales every value alike, so it may wait until after the sum.
@@ -391,8 +387,6 @@ def masses(distinct):
 @unit.exercise(
     Part("every token once", 3, masses(True)),
     Part("tokens that come again", 7, masses(False)),
-    level="medium",
-    minutes=14,
 )
 def histogram_decode(weights, ids, table, gamma):
     """Decode without any values, and read only the rows in use: how much attention falls on each
@@ -411,6 +405,7 @@ def histogram_decode(weights, ids, table, gamma):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
 hint: tokens, place = ids.unique(return_inverse=True): place (B,S) says where in the list each
     | position's token stands.
 hint: masses[b, h, place[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with
@@ -449,8 +444,6 @@ def budget(r):
         [lambda r, n=n: (12, 768, 32768, [512, 512, 512, 2048] * 3, n) for n in (0, 4, 11)],
     ),
     Part("other models", 5, budget),
-    level="easy",
-    minutes=6,
 )
 def flops_and_tokens(layers, width, vocabulary, windows, without):
     """(FLOPs of training on one token, how many per cent more tokens than standard attention the
@@ -467,6 +460,7 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 for
     | row 3. And 1.9 % more tokens is not 1.9 % cheaper: which cost do you divide by?
 hint: 6 · (12 L C² + C V - n C²) + 12 · C · (sum of the windows).
@@ -529,8 +523,6 @@ def model(batch):
 @unit.exercise(
     Part("one sequence", 4, model(1)),
     Part("a batch", 8, model(0)),
-    level="medium",
-    minutes=9,
 )
 def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
@@ -549,6 +541,7 @@ def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, s
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. What
     | comes: `tables` tables V × E, and B · T ids.
 hint: 12-layer model of width 768, 4 targets with 4 tables, one sequence of 32,768, 2 bytes, 8-byte
@@ -622,8 +615,6 @@ def near(which, value, within, why):
             "off by more than 2 points: half of the layers, and only one of their two streams",
         ),
     ),
-    level="medium",
-    minutes=9,
 )
 def predict_break_even():
     """Predict: a vocabulary of 32,768, full context, tables in HALF of the layers (leave ids and
@@ -635,6 +626,7 @@ def predict_break_even():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint for the length: Rows that a layer would keep: 3,000 for the prompt and 16 n for what is
     | written. The table has |V|. When are they equal?
 hint for the share: Never more than all value rows of half of the layers. What part is that of keys
@@ -675,11 +667,7 @@ def cannot_fit(answer):
     )
 
 
-@unit.exercise(
-    Part("a table that no W_V comes near", 8, None, cannot_fit),
-    level="easy",
-    minutes=4,
-)
+@unit.exercise(Part("a table that no W_V comes near", 8, None, cannot_fit))
 def expressivity_counter_example():
     """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table
     for one layer.
@@ -692,6 +680,7 @@ def expressivity_counter_example():
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: x0 W_V has C · E numbers to choose, a table V · E.
 hint: Two tokens with the same embedding get the same x0 W_V. What may a table do with them?
 after: Two tokens with the same embedding get the same x0 W_V, whatever the matrix, and a table may
@@ -752,8 +741,6 @@ def windowed(kind):
         3,
         [lambda r: ([512, 512], 100, 0, 32768), windowed("never"), windowed("never")],
     ),
-    level="stretch",
-    minutes=23,
 )
 def windowed_break_even(windows, batch, prompt, vocabulary):
     """Stretch: `batch` sequences go on from one prompt, whose rows are kept once for all. After how
@@ -781,6 +768,7 @@ def windowed_break_even(windows, batch, prompt, vocabulary):
 
 
 unit.mistakes("""
+takes: stretch, 23 minutes
 hint: Rows that the standard cache would hold in a target layer after T own tokens: B times T or
     | min(T, window + 1), and once the prompt, or what the window still shows of it: min(prompt,
     | window + 1 - T), not below 0.

@@ -41,8 +41,6 @@ unit = Unit(
 @unit.exercise(
     Part("whole blocks", 2, lambda r: (r.normal(size=16), 4)),
     Part("a ragged end", 4, lambda r: (r.normal(size=int(r.choice([9, 13, 14, 15, 19]))), 4)),
-    level="easy",
-    minutes=11,
     kernel=0,
 )
 def copy_tiles(x, block):
@@ -61,6 +59,7 @@ def copy_tiles(x, block):
 
 
 unit.mistakes("""
+takes: easy, 11 minutes
 hint: Program p stores at offsets = p * block + arange(block), where mask = offsets < N, and loads
     | at N - 1 - offsets.
 hint: There are ceil(N / block) programs: (N + block - 1) // block.
@@ -109,8 +108,6 @@ def ragged(empty, large=False):
 @unit.exercise(
     Part("rows of any length", 3, ragged(False)),
     Part("an empty row, large numbers", 5, ragged(True, large=True)),
-    level="medium",
-    minutes=18,
     kernel=0,
 )
 def softmax_rows(x, lengths, block):
@@ -132,6 +129,7 @@ def softmax_rows(x, lengths, block):
 
 
 unit.mistakes(r"""
+takes: medium, 18 minutes
 hint: tl.load(pointer, mask=lane < length, other=-float('inf')): exp(-inf) is 0, so idle lanes fall
     | out of the sum by themselves. A row starts at row * x.stride(0).
 hint: An empty row: take 0 for a maximum of -inf, and 1 for a sum of 0. Then every lane is exp(-inf)
@@ -237,8 +235,6 @@ def prefixed(T, large=False):
         10,
         [prefixed([73, 69], True), prefixed([41, 45, 47], True), prefixed([73, 69], True)],
     ),
-    level="hard",
-    minutes=37,
     kernel=0,
     single=True,
 )
@@ -256,6 +252,7 @@ def flash(q, k, v, prefix, block_m, block_n):
 
 
 unit.mistakes("""
+takes: hard, 37 minutes
 hint: Program p: queries p * block_m …; keys in steps of block_n up to the last query's own
     | position, or to the end of the prefix, whichever is later. State: m, l, acc (hw01's online
     | softmax).
@@ -326,8 +323,6 @@ def named(T, large=False):
 @unit.exercise(
     Part("whole tiles", 6, named([32, 64])),
     Part("ragged tiles", 8, named([41, 43, 47], True)),
-    level="medium",
-    minutes=14,
     kernel=0,
     single=True,
 )
@@ -344,6 +339,7 @@ def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
 hint: The value tile is v[keys of the tile] + gain * table[ids[keys of the tile]]: three loads, the
     | third depending on the second.
 hint: An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest. Gain
@@ -414,8 +410,6 @@ def cache(S, splits, large=False):
 @unit.exercise(
     Part("even splits", 6, cache([8, 12, 16], 4)),
     Part("uneven splits", 8, cache([10, 13, 14], 4, True)),
-    level="medium",
-    minutes=18,
     kernel=0,
 )
 def split_decode(q, k, ids, table, gain, splits):
@@ -443,6 +437,7 @@ def split_decode(q, k, ids, table, gain, splits):
 
 
 unit.mistakes("""
+takes: medium, 18 minutes
 hint: Split n reads keys n * size … with size = ceil(S / splits), and stores for every query head
     | its own softmax-weighted sum and its own lse. g = h // (H // G).
 hint: Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part_n.
@@ -497,8 +492,6 @@ def spoken(distinct):
 @unit.exercise(
     Part("all tokens distinct", 4, spoken(True)),
     Part("tokens that repeat", 8, spoken(False)),
-    level="medium",
-    minutes=10,
 )
 def histogram_decode(scores, ids, table, gain):
     """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a
@@ -514,6 +507,7 @@ def histogram_decode(scores, ids, table, gain):
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
 hint: tokens, local = torch.unique(ids, return_inverse=True): local is each position's rank among
     | the distinct ones, so the bins are few.
 hint: masses.scatter_add_ or index_add_ over local; then one product of (H,U) with the U rows of the
@@ -578,8 +572,6 @@ def attended(gain):
 @unit.exercise(
     Part("a gain", 5, attended(1.6)),
     Part("a gain of zero", 5, attended(0.0)),
-    level="medium",
-    minutes=9,
 )
 def table_gradient(P, dout, ids, table, gain):
     """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a
@@ -597,6 +589,7 @@ def table_gradient(P, dout, ids, table, gain):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: dv = gain * Pᵀ dout, as always; then rows with the same id are added: index_add.
 hint: u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere.
 after: Rows of one token are summed in the order of the text: minimal/kernels/backward.py:
@@ -666,8 +659,6 @@ GATHER, MATERIALISE = 301 / (100 + 32), 301 / (100 + 32 + 201 + 201)
             "more than 10 % off: the rows are read, V is written, and V is read again, beside K",
         ),
     ),
-    level="easy",
-    minutes=5,
 )
 def predict_speed():
     """Predict, by bytes alone. Keys are stored in one byte a number, values in two: one decode step
@@ -680,6 +671,7 @@ def predict_speed():
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint for gathered on the fly: 301 MB with a value cache. What is left of V's 201?
 hint for gathered on the fly: K and the distinct rows: 100 + 32.
 hint for gathered into memory first: Which bytes are written, and read once more?
@@ -709,11 +701,7 @@ def slow_link(answer):
     refuse(slower(distinct - 1), "the link would lose with fewer distinct tokens still")
 
 
-@unit.exercise(
-    Part("it loses by a hair", 6, None, slow_link),
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("it loses by a hair", 6, None, slow_link))
 def offload_counter_example():
     """Find the error, and where it begins. Return (ids (1000,), width): a history of 1,000 token
     ids (below 32,768), and the width of a value row.
@@ -727,6 +715,7 @@ def offload_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: Over the link go the distinct rows; from the card's own memory come 1,000 rows. The width is
     | in both.
 hint: 3e12 / 64e9 is 47. How many distinct tokens are more than one in 47 of a thousand?
@@ -772,8 +761,6 @@ def load(r):
         8,
         [*[load] * 6, *map(always, EDGES)],
     ),
-    level="stretch",
-    minutes=23,
 )
 def best_splits(tiles, heads, slots, overhead, merge):
     """Stretch: several texts are decoded at once; text b has tiles[b] key tiles. Every text is cut
@@ -794,6 +781,7 @@ def best_splits(tiles, heads, slots, overhead, merge):
 
 
 unit.mistakes("""
+takes: stretch, 23 minutes
 hint: For a size: pieces of a text = ceil(its tiles / size); programs = heads times the sum over
     | texts. Which texts decide what the merge costs?
 hint: cost = ceil(programs / slots) * (size + overhead) + merge * (most pieces of a text). Try all

@@ -55,8 +55,6 @@ def packed(n, several):
 @unit.exercise(
     Part("one document", 6, [packed(2, False), packed(3, False), packed(4, False)]),
     Part("several documents in a text", 12, [packed(3, True), packed(4, True), packed(2, True)]),
-    level="medium",
-    minutes=18,
 )
 def document_slots(ids, starts, factors, total, rows):
     """(B,T): the slot of the last n ids at every place; n is the number of factors.
@@ -76,6 +74,7 @@ def document_slots(ids, starts, factors, total, rows):
 
 
 unit.mistakes("""
+takes: medium, 18 minutes
 hint: For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from
     | before the document. factors[i] times that, mod p, is one summand.
 hint: A running count of starts numbers the documents. The id i places earlier belongs to yours if
@@ -131,8 +130,6 @@ def latent_cache(S, large=False):
 @unit.exercise(
     Part("a short past", 8, latent_cache([3, 4, 5])),
     Part("a longer past, large scores", 12, latent_cache([9, 11, 13], large=True)),
-    level="hard",
-    minutes=16,
 )
 def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     """One decode step of latent attention, absorbed: no key and no value of the past is made.
@@ -154,6 +151,7 @@ def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
 
 
 unit.mistakes("""
+takes: hard, 16 minutes
 hint: A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is the
     | latent. All heads read ONE turned key a position.
 hint: mixed[h] is the softmax-weighted sum of latents. Values come afterwards: up_v[h] @ mixed[h] is
@@ -216,8 +214,6 @@ def step(S, H, G):
 @unit.exercise(
     Part("a key for every head", 8, [step(4, 3, 3), step(3, 2, 2), step(1, 3, 3)]),
     Part("shared keys", 10, [step(4, 4, 2), step(3, 4, 2), step(2, 6, 3)]),
-    level="medium",
-    minutes=20,
 )
 def turned_step(h, w_q, w_k, kept, cos, sin):
     """One decode step of attention whose keys are its values: (y (B,H,D), kept (B,S+1,G,D)).
@@ -243,6 +239,7 @@ def turned_step(h, w_q, w_k, kept, cos, sin):
 
 
 unit.mistakes("""
+takes: medium, 20 minutes
 hint: Queries and keys first: W h, by head, turned by cos and sin, normed. Then the new key goes
     | behind the old ones, and attention reads these rows twice, as keys and as values.
 hint: y = weights @ keys, then the turn once more with -sin in the place of sin. For shared keys
@@ -295,8 +292,6 @@ def heard(T, S, H, G):
 @unit.exercise(
     Part("all places, a value a head", 4, [heard(4, 4, 3, 3), heard(3, 3, 2, 2)]),
     Part("the last places, shared values", 8, [heard(2, 5, 4, 2), heard(3, 4, 6, 2)]),
-    level="easy",
-    minutes=7,
 )
 def shares_taken(y, v, a):
     """(B,T,H,D): what was heard, less a share of what lies along the own value.
@@ -314,6 +309,7 @@ def shares_taken(y, v, a):
 
 
 unit.mistakes("""
+takes: easy, 7 minutes
 hint: Which value is the own one? Of S visible places the last T are the new ones. Give every query
     | head a copy of the value that it reads: (B,T,H,D).
 hint: u = own / its length; y - tanh(a)[:, None] * (y * u).sum(-1, keepdim=True) * u.
@@ -376,8 +372,6 @@ TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
             "more than 15 % off: with half the rows each hash is worse, and both must fail",
         ),
     ),
-    level="easy",
-    minutes=4,
 )
 def predict_two_hashes():
     """Predict two shares. 100,000 different names. (1) One hash gives each of them one of 1,000,000
@@ -389,6 +383,7 @@ def predict_two_hashes():
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint for one hash: 100,000 names, a million rows: how likely does a second name fall on mine?
 hint for one hash: 1 - exp(-names / rows).
 hint for two hashes, the same memory: Each table has 500,000 rows now.
@@ -432,11 +427,7 @@ def uniform(T=3):
     return np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
 
 
-@unit.exercise(
-    Part("the false one, refuted", 8, None, refuted),
-    level="easy",
-    minutes=6,
-)
+@unit.exercise(Part("the false one, refuted", 8, None, refuted))
 def false_counter_example():
     """Find the error. One of these four is false. Return (which, A, v, g): its number, and, to
     refute the false one, a causal map A (T,T) whose rows sum to 1, values v (T,) and gates g (T,)
@@ -451,6 +442,7 @@ def false_counter_example():
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: Write each as an equation with two sums. In which of them would a factor have to leave a sum
     | although it depends on what is summed over?
 hint: Two tokens are enough. The second looks at the first, whose gate is another.
@@ -487,8 +479,6 @@ def going_on(n, T):
 @unit.exercise(
     Part("one id at a time", 8, [going_on(3, 1), going_on(4, 1), going_on(3, 1)]),
     Part("some ids at once", 10, [going_on(4, 2), going_on(3, 4), going_on(5, 3)]),
-    level="stretch",
-    minutes=24,
 )
 def slots_go_on(kept, ids, starts, factors, total, rows):
     """Stretch: document_slots, some ids at a time. Returns (slots (B,T), kept (B,n-1)).
@@ -512,6 +502,7 @@ def slots_go_on(kept, ids, starts, factors, total, rows):
 
 
 unit.mistakes("""
+takes: stretch, 24 minutes
 hint: Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them is one
     | name, read from its end. What is to be kept is the last n - 1.
 hint: A start at t makes everything to the left of t 0, for places from t on: for the slots after

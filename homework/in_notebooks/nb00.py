@@ -31,8 +31,6 @@ def by_hand(made, z):
 @unit.exercise(
     Part("small scores", 1, lambda r: normals(r, (2, 3, 4))),
     Part("scores of 1,000 and more", 1, [far_rows, far_scores]),
-    level="easy",
-    minutes=3,
     forbids=by_hand,
 )
 def softmax(z):
@@ -45,6 +43,7 @@ def softmax(z):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: Three lines: subtract the largest, exp, divide by the sum; each along the last axis.
 hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from z (…, S).
 1 | you cut large scores off, so they are alike now: subtract every row's largest instead
@@ -115,8 +114,6 @@ def sure_shares(T, V):
 @unit.exercise(
     Part("as many positions as tokens", 1, shares(5, 5)),
     Part("more tokens than positions", 1, sure_shares(4, 9)),
-    level="easy",
-    minutes=4,
 )
 def nats_of(p, targets):
     """p (T, V) probabilities, targets (T,) token ids -> (T,): the loss -ln p of every target."""
@@ -125,6 +122,7 @@ def nats_of(p, targets):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: p[t, targets[t]] for every t at once: index with two vectors.
 hint: torch.arange(len(targets)) is the vector of all t.
 1 | you cut probabilities off at a bound; a loss is -ln p, however small or large p is
@@ -186,8 +184,6 @@ def losses(begins):
 @unit.exercise(
     Part("every token stands for bytes", 1, losses(begins=False)),
     Part("two of them stand for no byte", 1, losses(begins=True)),
-    level="easy",
-    minutes=5,
 )
 def bits_per_byte(nats, count):
     """nats (N,) losses of N tokens, count (N,) bytes of each -> a number.
@@ -200,6 +196,7 @@ def bits_per_byte(nats, count):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: One fraction: the sum of all losses in bits above, the sum of all bytes below.
 hint: nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats are a bit.
 2 | yours are nats per byte: a bit is ln 2 nats, so divide by ln 2

@@ -11,8 +11,6 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
 @unit.exercise(
     Part("as many queries as keys", 4, lambda r: (n := int(r.integers(3, 9)), n)),
     Part("fewer queries than keys", 4, lambda r: (int(r.integers(2, 5)), int(r.integers(6, 10)))),
-    level="easy",
-    minutes=7,
 )
 def causal_mask(T, S):
     """(T,S) of bool, True where query t may see key s.
@@ -25,6 +23,7 @@ def causal_mask(T, S):
 
 
 unit.mistakes("""
+takes: easy, 7 minutes
 hint: Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys does it
     | see?
 hint: Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).
@@ -65,8 +64,6 @@ def queries_and_keys(T, S):
 @unit.exercise(
     Part("as many queries as keys", 1, queries_and_keys(4, 4)),
     Part("fewer queries than keys", 1, queries_and_keys(2, 5)),
-    level="easy",
-    minutes=6,
 )
 def scores(q, k):
     """q (B, T, H, D), k (B, S, H, D) -> (B, H, T, S): every query times every key, in each head."""
@@ -75,6 +72,7 @@ def scores(q, k):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters should be left?
 hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
 2 | your rows are keys: wanted [b, h, t, s] with the query t before the key s
@@ -127,8 +125,6 @@ def scores_and_mask(T, S, far=0):
 @unit.exercise(
     Part("small scores", 1, scores_and_mask(4, 4)),
     Part("scores in the thousands", 1, scores_and_mask(3, 5, far=1000)),
-    level="easy",
-    minutes=6,
 )
 def weights(z, seen):
     """Scores z (B, H, T, S) -> weights (B, H, T, S) that sum to one over the keys.
@@ -141,6 +137,7 @@ def weights(z, seen):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).
 hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.
 2 | your softmax runs over the HEADS; each head has its own, along the keys: softmax(-1)
@@ -194,8 +191,6 @@ def streams(T, S):
 @unit.exercise(
     Part("as many queries as keys", 1, streams(4, 4)),
     Part("fewer queries than keys", 1, streams(2, 5)),
-    level="medium",
-    minutes=10,
 )
 def attention(q, k, v):
     """Causal attention: q (B, T, H, D), k and v (B, S, H, D) -> (B, T, H, D).
@@ -209,6 +204,7 @@ def attention(q, k, v):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: Four lines, and three of them call what you wrote: causal_mask, scores over the root of D,
     | weights; then the sum over the keys.
 hint: a = weights(scores(q, k) / math.sqrt(D), seen), (B, H, T, S). The sum is an einsum of a and v
@@ -275,8 +271,6 @@ def a_layer(H):
     Part("two heads", 2, a_layer(2)),
     Part("one head", 1, a_layer(1)),
     Part("three heads", 1, a_layer(3)),
-    level="medium",
-    minutes=10,
 )
 def multi_head(x, W_Q, W_K, W_V, W_O, H):
     """A whole layer of attention: x (B, T, C) and four matrices (C, C) -> (B, T, C).
@@ -289,6 +283,7 @@ def multi_head(x, W_Q, W_K, W_V, W_O, H):
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
 hint: x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes (B, T, H, D)
     | of it. The same for keys and values.
 hint: attention gives (B, T, H, D); flatten(2) puts the heads side by side again, (B, T, C). Then
@@ -364,8 +359,6 @@ def points(*shape):
 @unit.exercise(
     Part("a few points", 1, points(4)),
     Part("as many angles as points", 1, points(2, 3, 4)),
-    level="easy",
-    minutes=4,
 )
 def turn_pair(x1, x2, angle):
     """The points (x1, x2) turned by their angles -> (y1, y2): y1 = x1 cos + x2 sin, and
@@ -378,6 +371,7 @@ def turn_pair(x1, x2, angle):
 
 
 unit.mistakes(r"""
+takes: easy, 4 minutes
 hint: Take cos = angle.cos() and sin = angle.sin() once; then two lines.
 hint: return x1 * cos + x2 * sin, x2 * cos - x1 * sin
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
@@ -420,8 +414,6 @@ def rows_at(positions, heads):
 @unit.exercise(
     Part("positions 0, 1, 2, …", 1, rows_at(lambda r: np.arange(5), heads=5)),
     Part("any positions", 1, rows_at(lambda r: r.integers(0, 60, 5), heads=2)),
-    level="medium",
-    minutes=14,
 )
 def turn(x, positions, base=10_000.0):
     """x (B, T, H, D) at positions (T,) -> (B, T, H, D): RoPE.
@@ -439,6 +431,7 @@ def turn(x, positions, base=10_000.0):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
 hint: x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.
 hint: rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, (T,
     | D/2).
@@ -514,8 +507,6 @@ def first_tile(r):
     Part("the first tile", 1, first_tile),
     Part("a later tile", 1, later_tile(1)),
     Part("scores in the hundreds", 1, later_tile(200)),
-    level="medium",
-    minutes=12,
 )
 def add_tile(m, total, out, scores, values):
     """One step of the online softmax: what was read so far and a new tile -> the three, brought up
@@ -532,6 +523,7 @@ def add_tile(m, total, out, scores, values):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
 hint: largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). All exponents are taken
     | relative to it.
 hint: shrink = (m - largest).exp() corrects what was summed before, total as well as out. It is 0 in
@@ -590,8 +582,6 @@ def step(S):
 @unit.exercise(
     Part("the first token, from an empty cache", 1, step(0)),
     Part("a later token", 1, step(5)),
-    level="medium",
-    minutes=12,
 )
 def decode_step(q, k, v, k_cache, v_cache):
     """One new token: q, k, v (B, 1, H, D) and caches (B, S, H, D), S may be 0 -> (out, k_cache,
@@ -601,6 +591,7 @@ def decode_step(q, k, v, k_cache, v_cache):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
 hint: torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.
 hint: Your own `attention` does the rest: one query is the last of S + 1 positions, so its mask
     | hides nothing.

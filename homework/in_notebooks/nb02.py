@@ -20,8 +20,6 @@ def vectors(*shape, size=1, offset=0):
 @unit.exercise(
     Part("vectors of size 3", 1, vectors(2, 4, 6, size=3)),
     Part("vectors whose entries are not around zero", 1, vectors(5, 8, offset=2)),
-    level="easy",
-    minutes=4,
 )
 def norm(x):
     """x (…, C) -> (…, C): every vector brought to root mean square 1.
@@ -32,6 +30,7 @@ def norm(x):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.
 hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
 2 | yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)
@@ -78,11 +77,7 @@ def a_layer(r):
     return models.Layer(r, 4), r.normal(size=(2, 3, 4))
 
 
-@unit.exercise(
-    Part("a layer of width 4", 2, a_layer),
-    level="easy",
-    minutes=3,
-)
+@unit.exercise(Part("a layer of width 4", 2, a_layer))
 def mlp(self, h):
     """What the MLP of a layer adds: widen by self.up, cut off at zero, square, narrow by self.down.
     h (B, T, C) -> (B, T, C)."""
@@ -91,6 +86,7 @@ def mlp(self, h):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).
 hint: self.down(self.up(h).relu().square())
 2 | you cut off at zero but did not square
@@ -141,8 +137,6 @@ def a_model(layers):
 @unit.exercise(
     Part("one layer", 1, a_model(1)),
     Part("three layers", 3, a_model(3)),
-    level="medium",
-    minutes=12,
 )
 def forward(self, ids):
     """The scores of a GPT for every next token: ids (B, T) -> (B, T, V).
@@ -163,6 +157,7 @@ def forward(self, ids):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
 hint: Before the loop: x = norm(self.embed(ids)) and v1 = None. After it: self.scores(x).
 hint: In the loop, for n, layer in enumerate(self.layers): h = norm(x), then the values by
     | self.value(n, h, v1, ids); they are v1 if n is 0.
@@ -239,8 +234,6 @@ def to_train(many):
 @unit.exercise(
     Part("two batches", 1, to_train(2)),
     Part("five batches", 3, to_train(5)),
-    level="medium",
-    minutes=8,
 )
 def training(model, optimizer, batches):
     """Train a model: a step of the optimizer for every (ids, targets) of batches, in their order.
@@ -257,6 +250,7 @@ def training(model, optimizer, batches):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
 hint: for ids, targets in batches: four things happen in it, and a number is kept.
 hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); optimizer.step().
     | Keep loss.item(), a number without its history.
@@ -313,8 +307,6 @@ def a_tensor(step):
 @unit.exercise(
     Part("the first step", 1, a_tensor(1)),
     Part("a later step", 1, a_tensor(4)),
-    level="medium",
-    minutes=10,
 )
 def adamw_step(p, g, m, s, step, lr=0.01, betas=(0.8, 0.95), eps=1e-10, decay=0.1):
     """Step 1, 2, … of one tensor p of any shape, with gradient g -> new p, m and s.
@@ -333,6 +325,7 @@ def adamw_step(p, g, m, s, step, lr=0.01, betas=(0.8, 0.95), eps=1e-10, decay=0.
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
 hint: The new means first: m = b1 * m + (1 - b1) * g, s = b2 * s + (1 - b2) * g * g.
 hint: Corrected, for this step alone: m / (1 - b1 ** step) and s / (1 - b2 ** step).
 hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m and s.
@@ -410,8 +403,6 @@ def matrix(rows, columns, rounds):
 @unit.exercise(
     Part("one round", 1, matrix(4, 6, FIVE[1:2])),
     Part("five rounds", 1, matrix(3, 6, FIVE)),
-    level="medium",
-    minutes=8,
 )
 def orthogonal(G, rounds):
     """G (rows, columns) -> the same directions with every singular value brought near 1.
@@ -427,6 +418,7 @@ def orthogonal(G, rounds):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
 hint: X = G / (1.01 * G.norm() + 1e-6); then the loop over rounds.
 hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A) @ X.
 2 | singular values above 1 fly away: divide G by its own norm first
@@ -491,8 +483,6 @@ def moment(low, high):
     Part("on the way up", 1, moment(0, 0.05)),
     Part("level", 1, moment(0.06, 0.34)),
     Part("on the way down", 1, moment(0.66, 1)),
-    level="easy",
-    minutes=7,
 )
 def learning_rate(step, steps, warmup, falls=0.65, start=0.025, end=0.05):
     """The factor on every rate at a step 0, 1, … of a run of `steps` steps -> a number.
@@ -510,6 +500,7 @@ def learning_rate(step, steps, warmup, falls=0.65, start=0.025, end=0.05):
 
 
 unit.mistakes("""
+takes: easy, 7 minutes
 hint: Three stretches: step < warmup, step <= begin with begin = steps - round(falls * steps), and
     | the rest.
 hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = step / warmup. Down: x
@@ -575,8 +566,6 @@ def at_layer(n):
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    level="easy",
-    minutes=3,
 )
 def value(self, n, h, v1, ids):
     """The values of layer n: half its own, self.layers[n].value(h), half the first layer's, v1. The
@@ -587,6 +576,7 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: v = self.layers[n].value(h) is what the layer makes itself.
 hint: return v if n == 0 else (v + v1) / 2
 2 | those are the first layer's values alone; half of them, half of its own

@@ -19,8 +19,6 @@ def maps(r, *batch, T=6):
 @unit.exercise(
     Part("the token itself", 1, lambda r: (maps(r, 3), 0)),
     Part("tokens before", 2, lambda r: (maps(r, 2, T=7), int(r.integers(1, 4)))),
-    level="easy",
-    minutes=5,
 )
 def weight_back(A, back):
     """Mean weight that queries give to the key `back` positions before them: A (H, T, T) -> (H,).
@@ -31,6 +29,7 @@ def weight_back(A, back):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a
     | diagonal below the main one.
 hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
@@ -83,8 +82,6 @@ def first_only(r):
 @unit.exercise(
     Part("several texts and heads", 3, lambda r: (maps(r, 2, 3),)),
     Part("a token that nobody looks at", 1, first_only),
-    level="medium",
-    minutes=8,
 )
 def token_entropy(A):
     """Entropy (natural log) of token importance, a number: A (B, H, T, S), S = T. Average the
@@ -99,6 +96,7 @@ def token_entropy(A):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: (B, H, T, S): mean over the heads, sum over the QUERIES, divide by the total. That is one
     | distribution over S keys for each text.
 hint: Check with a map that sends everything to the first token: the entropy must be 0.
@@ -161,8 +159,6 @@ def sized(r, common):
 @unit.exercise(
     Part("independent tokens", 1, lambda r: sized(r, 0)),
     Part("tokens with a common vector", 1, lambda r: sized(r, 2)),
-    level="easy",
-    minutes=6,
 )
 def similarity(h):
     """Mean cosine of two different tokens of a text, for each text: h (B, T, C) -> (B,) (Eq 13).
@@ -173,6 +169,7 @@ def similarity(h):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: h / h.norm(dim=-1, keepdim=True) has tokens of length 1: u (B, T, C). Sum u over the tokens,
     | not over the features.
 hint: The squared length of that sum is the sum of ALL cosines. How many of them are a token's with
@@ -234,8 +231,6 @@ def offset(*shape):
     Part("one text", 1, offset(1, 9, 4)),
     Part("several texts", 2, offset(3, 7, 4)),
     Part("fewer tokens than features", 1, offset(2, 3, 5)),
-    level="medium",
-    minutes=8,
 )
 def spectrum(v):
     """Eigenvalues of the second moment of the values, (1/T) sum_i v_i v_iᵀ, largest first; the mean
@@ -248,6 +243,7 @@ def spectrum(v):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: v.mT @ v is the sum over the tokens of v vᵀ, a (C, C) for each text. It is symmetric.
 hint: torch.linalg.eigvalsh gives the eigenvalues of a symmetric matrix, smallest first.
 hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)

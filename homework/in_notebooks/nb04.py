@@ -15,8 +15,6 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
 @unit.exercise(
     Part("the second layer", 1, lambda r: normals(r, (2, 2, 3, 2, 4))),
     Part("deep layers", 2, lambda r: normals(r, (int(r.integers(4, 8)), 2, 3, 2, 4))),
-    level="easy",
-    minutes=3,
 )
 def resformer_values(V):
     """The values that layer n attends with, (B, T, H, D): Eq 7. V (n, B, T, H, D) holds what layers
@@ -25,6 +23,7 @@ def resformer_values(V):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: V[-1] is what this layer made itself. Which of the others is the first layer's?
 hint: (V[-1] + V[0]) / 2
 2 | you added the values of the layer below; ResFormer always adds those of the FIRST layer
@@ -80,8 +79,6 @@ def two_layers(same_keys):
 @unit.exercise(
     Part("equal keys", 1, two_layers(True)),
     Part("two layers", 2, two_layers(False)),
-    level="medium",
-    minutes=10,
 )
 def two_layer_attention(q, k, v, k_m, v_m):
     """Causal attention to two layers with one softmax (Eq 2), all (B, T, H, D) -> (B, T, H, D):
@@ -96,6 +93,7 @@ def two_layer_attention(q, k, v, k_m, v_m):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and the
     | values likewise. The scores are (B, H, T, 2 T).
 hint: The mask is the causal one, twice side by side: torch.cat([seen, seen], -1).
@@ -151,8 +149,6 @@ def a_layer(T, lam):
 @unit.exercise(
     Part("a single token", 1, a_layer(1, 0.4)),
     Part("a text", 2, a_layer(5, 0.3)),
-    level="easy",
-    minutes=5,
 )
 def neutreno(A, v, v1, lam):
     """NeuTRENO's output (A - lam I) V_n + lam V_1: A (B, H, T, T), v and v1 (B, T, H, D), lam a
@@ -162,6 +158,7 @@ def neutreno(A, v, v1, lam):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?
 hint: A carries the values as in notebook 01: torch.einsum("bhts,bshd->bthd", A, v).
 hint: … + lam * (v1 - v)
@@ -206,8 +203,6 @@ def shares(by_head):
 @unit.exercise(
     Part("all heads alike", 1, shares(False)),
     Part("a share for each head", 2, shares(True)),
-    level="easy",
-    minutes=3,
 )
 def learned_mix(v, v1, a, b):
     """Shares that are learned, one of each kind for a head: a V_n + b V_1, from v and v1 (B, T, H,
@@ -216,6 +211,7 @@ def learned_mix(v, v1, a, b):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: which
     | shape must a have?
 hint: a[:, None] * v + b[:, None] * v1

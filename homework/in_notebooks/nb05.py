@@ -25,8 +25,6 @@ def at_layer(n):
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    level="easy",
-    minutes=3,
 )
 def value(self, n, h, v1, ids):
     """The values of layer n in SVFormer. The first layer (n = 0, v1 is None) makes its own, by
@@ -37,6 +35,7 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: What does the first layer do, n = 0, and what is left to do for all others?
 hint: return self.layers[n].value(h) if n == 0 else v1
 2 | your deeper layers make values of their own; all of them have the first layer's, v1
@@ -97,8 +96,6 @@ def some(r):
 @unit.exercise(
     Part("one anchor, or as many as layers", 1, [one_or_all(True), one_or_all(False)]),
     Part("a few anchors", 2, some),
-    level="easy",
-    minutes=4,
 )
 def owners_of(layers, anchors):
     """Whose rows each layer reads: a list of `layers` numbers of layers. The layers in `anchors` (0
@@ -111,6 +108,7 @@ def owners_of(layers, anchors):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer 3, and
     | layer 5?
 hint: For layer n, take the largest anchor that is not above n.
@@ -173,8 +171,6 @@ def a_plan(shared):
 @unit.exercise(
     Part("nothing is shared", 1, a_plan(False)),
     Part("some layers read others", 2, a_plan(True)),
-    level="easy",
-    minutes=4,
 )
 def bytes_a_token(keys, values, groups, width, size):
     """Bytes that a token leaves behind in the cache, a whole number. keys, values: whose rows each
@@ -185,6 +181,7 @@ def bytes_a_token(keys, values, groups, width, size):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: How many different layers own keys, and how many own values? len(set(…)) says it.
 hint: A row is groups * width numbers of `size` bytes each, for keys and for values alike.
 hint: (len(set(keys)) + len(set(values))) * groups * width * size
@@ -243,8 +240,6 @@ def grouped(G, H):
 @unit.exercise(
     Part("neighbours share a head", 2, [grouped(3, 6), grouped(2, 6), grouped(2, 4)]),
     Part("one head for all (MQA)", 1, grouped(1, 4)),
-    level="easy",
-    minutes=3,
 )
 def shared_heads(rows, H):
     """Keys or values with a head for each of H query heads: rows (B, S, G, D) -> (B, S, H, D).
@@ -257,6 +252,7 @@ def shared_heads(rows, H):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?
 hint: Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.
 2 | your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one (0, 0, 1, 1):
@@ -295,8 +291,6 @@ def a_step(S):
 @unit.exercise(
     Part("the first token, from an empty cache", 1, a_step(0)),
     Part("a later token", 2, a_step(5)),
-    level="medium",
-    minutes=8,
 )
 def deep_step(q, k, keys, value):
     """A deep layer of SVFormer decodes one token: (output (B, 1, H, D), keys (B, S + 1, H, D)).
@@ -312,6 +306,7 @@ def deep_step(q, k, keys, value):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are
     | values.
 hint: Then attend as in notebook 01, with one query. What would a mask have to hide?
@@ -364,11 +359,7 @@ def a_whole_model(r):
     return (models.Whole(r, 3),)
 
 
-@unit.exercise(
-    Part("a vocabulary of seven", 3, a_whole_model),
-    level="medium",
-    minutes=5,
-)
+@unit.exercise(Part("a vocabulary of seven", 3, a_whole_model))
 def value_table(model):
     """All values that the layers of a SVFormer can ever hear: a row for each token, (V, C).
 
@@ -381,6 +372,7 @@ def value_table(model):
 
 
 unit.mistakes("""
+takes: medium, 5 minutes
 hint: model.embed.weight has a row for every token. What happens to it on the way to
     | layers[0].value?
 hint: model.layers[0].value(norm(norm(model.embed.weight)))

@@ -26,8 +26,6 @@ def at_layer(n):
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    level="easy",
-    minutes=3,
 )
 def value(self, n, h, v1, ids):
     """The values of layer n: its own, self.layers[n].value(h), and added to them the rows that its
@@ -39,6 +37,7 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
 hint: Two summands: what the layer makes of h, and what its table holds for ids.
 hint: return self.layers[n].value(h) + self.tables[n](ids)
 3 | those are the rows alone; they are added to the layer's own values
@@ -116,8 +115,6 @@ def look_up(weights):
 @unit.exercise(
     Part("weights of one", 1, look_up(False)),
     Part("other weights", 1, look_up(True)),
-    level="easy",
-    minutes=4,
 )
 def with_table(v, table, ids, a, b):
     """a v + b E[id]: values v (B, T, H, D), a table of one row a token (V, H, D), ids (B, T), two
@@ -131,6 +128,7 @@ def with_table(v, table, ids, a, b):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: ids (B, T) holds a row number for every position: index the table with it.
 hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.
 2 | you took row t of the table at position t; wanted the row of the token that stands there,
@@ -181,8 +179,6 @@ def streams(skip):
 @unit.exercise(
     Part("a layer without a skip", 1, streams(False)),
     Part("a layer with a skip", 1, streams(True)),
-    level="easy",
-    minutes=4,
 )
 def enter_layer(x, x0, early, r, z, w):
     """What a layer reads. First the skip: w times an earlier layer's output is added to the stream.
@@ -196,6 +192,7 @@ def enter_layer(x, x0, early, r, z, w):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: Two lines. The first adds the early stream to x; what comes out is the x of the second.
 hint: x = x + w * early, and then r * x + z * x0.
 1 | you mixed in x0 first and added the skip afterwards; the skip comes first, so that r multiplies
@@ -230,8 +227,6 @@ def run_of(falls):
 @unit.exercise(
     Part("a constant rate", 1, run_of(False)),
     Part("a rate that falls", 1, run_of(True)),
-    level="easy",
-    minutes=6,
 )
 def furthest(lr, steps, falling):
     """The sum of a run's learning rates: lr at the start, the same until step number
@@ -246,6 +241,7 @@ def furthest(lr, steps, falling):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: The first steps - falling steps have the rate lr. Of the others, step number i has lr * (steps
     | - i) / falling.
 hint: lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.
@@ -300,8 +296,6 @@ def sums(sign):
 @unit.exercise(
     Part("both weights above zero", 1, sums("")),
     Part("a negative weight", 1, [sums("b"), sums("a")]),
-    level="medium",
-    minutes=6,
 )
 def share_of_lengths(a, x, b, y):
     """How much of a x + b y is b y? At every token the length of b y over the sum of the two
@@ -315,6 +309,7 @@ def share_of_lengths(a, x, b, y):
 
 
 unit.mistakes("""
+takes: medium, 6 minutes
 hint: A length for every token: (a * x).norm(dim=-1).
 hint: (right / (left + right)).mean(), with left = (a * x).norm(dim=-1) and right the same of b * y.
 in: length
@@ -378,8 +373,6 @@ def gates(width):
 @unit.exercise(
     Part("a stream of twelve features", 1, gates(12)),
     Part("a wider stream", 1, gates(20)),
-    level="easy",
-    minutes=6,
 )
 def gated_value(v, table, ids, h, W):
     """v + g E[id] with a gate g for every token and head: 3 times the sigmoid of W times the first
@@ -395,6 +388,7 @@ def gated_value(v, table, ids, h, W):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which dimension
     | must be added before it can meet the rows (B, T, H, D)?
 hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].

@@ -24,8 +24,6 @@ def mapped(gate):
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
-    level="easy",
-    minutes=6,
 )
 def by_pairs(a, v, qR, kR):
     """Every pair has its own value, v_ij = v_j + qR_i * kR_j (feature by feature), and query i
@@ -38,6 +36,7 @@ def by_pairs(a, v, qR, kR):
 
 
 unit.mistakes(r"""
+takes: easy, 6 minutes
 hint: Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are (1,
     | S, C), qR[:, None] is (T, 1, C).
 hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Weigh it with a[:, :, None] and sum
@@ -85,8 +84,6 @@ def no_pairs(made, a, v, qR, kR):
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
-    level="medium",
-    minutes=8,
     forbids=no_pairs,
 )
 def two_streams(a, v, qR, kR):
@@ -97,6 +94,7 @@ def two_streams(a, v, qR, kR):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? It may stand before the
     | sum.
 hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the second.
@@ -134,8 +132,6 @@ def matrices(still):
 @unit.exercise(
     Part("a gate of ones", 1, matrices(True)),
     Part("another gate", 1, matrices(False)),
-    level="easy",
-    minutes=4,
 )
 def folded(W_V, W_KR, c):
     """One value matrix (C, C) in the place of two, where every query has the same gate c (C,): with
@@ -145,6 +141,7 @@ def folded(W_V, W_KR, c):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
 hint: a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no index of a token, so it may move inward, up to
     | the matrix.
 hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
@@ -191,8 +188,6 @@ def shape(layers):
 @unit.exercise(
     Part("no layer", 1, shape((0, 1))),
     Part("several layers", 1, shape((2, 13))),
-    level="medium",
-    minutes=7,
 )
 def dva_parameters(layers, width, vocab, context):
     """How many parameters has a DVA model in GPT-2's style? An embedding and a head of its own,
@@ -207,6 +202,7 @@ def dva_parameters(layers, width, vocab, context):
 
 
 unit.mistakes("""
+takes: medium, 7 minutes
 hint: Three tables stand outside the layers: embedding, head and positions. And one norm.
 hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
 2 | the head is not tied to the embedding here: both tables count

@@ -30,8 +30,6 @@ def thrown(special):
 @unit.exercise(
     Part("ordinary pieces", 1, thrown(False)),
     Part("with special pieces", 1, thrown(True)),
-    level="medium",
-    minutes=8,
 )
 def hide(ids, dice, ordinary, others, mask):
     """BERT's masking with one die in [0, 1) for each piece: all (B, T), `ordinary` of bool, `mask`
@@ -48,6 +46,7 @@ def hide(ids, dice, ordinary, others, mask):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
 hint: chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?
 hint: Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to 0.135.
 hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen piece
@@ -131,8 +130,6 @@ def peaks(begins, ends):
             peaks([(10, 4), (4, 2)], [(10, 4), (8, 2)]),
         ],
     ),
-    level="medium",
-    minutes=8,
 )
 def best_pair(begin, end, inside):
     """The answer (first, last), two whole numbers: the pair with the largest begin[first] +
@@ -146,6 +143,7 @@ def best_pair(begin, end, inside):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
 hint: All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of its
     | entries are answers?
 hint: An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all
@@ -219,8 +217,6 @@ def phrases(said, wanted):
         ],
     ),
     Part("nothing is left", 1, [phrases("", "ab"), phrases("ab", ""), phrases("", "")]),
-    level="easy",
-    minutes=5,
 )
 def word_f1(said, wanted):
     """F1 of two answers, lists of words: 2 c / (p + g), with c words in common, as often as both
@@ -232,6 +228,7 @@ def word_f1(said, wanted):
 
 
 unit.mistakes(r"""
+takes: easy, 5 minutes
 hint: Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.
 hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
 1 | a word that both have twice counts twice: compare bags (collections.Counter), not sets
@@ -283,8 +280,6 @@ def stream(alpha):
 @unit.exercise(
     Part("alpha of zero", 1, stream(0.0)),
     Part("alpha above and below zero", 1, [stream(0.5), stream(-0.4)]),
-    level="easy",
-    minutes=2,
 )
 def with_bypass(x, W_V, alpha):
     """V' = X W_V + alpha relu(X): x (B, T, C), a matrix (C, C), a number -> (B, T, C)."""
@@ -292,6 +287,7 @@ def with_bypass(x, W_V, alpha):
 
 
 unit.mistakes("""
+takes: easy, 2 minutes
 hint: One sum: x @ W_V, and alpha times F.relu(x).
 1 | you took relu of X W_V; the bypass is relu of X itself, past the matrix
     np.maximum(x, 0) => np.maximum(x @ W_V, 0)
@@ -344,8 +340,6 @@ def runs_of(n, m, better=4):
 @unit.exercise(
     Part("five runs a side", 1, [runs_of(5, 5), runs_of(5, 5, better=-4)]),
     Part("more runs on one side", 1, runs_of(3, 8)),
-    level="easy",
-    minutes=5,
 )
 def welch_t(a, b):
     """Welch's t of two groups of scores, (n,) and (m,), b less a: the difference of the means over
@@ -358,6 +352,7 @@ def welch_t(a, b):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in PyTorch).
     | Two errors add up in squares.
 hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
@@ -423,8 +418,6 @@ def leaning(slope, alpha):
 @unit.exercise(
     Part("values that go against it", 1, leaning(-1.0, 0.6)),
     Part("values that go with it", 1, leaning(0.8, 0.3)),
-    level="easy",
-    minutes=6,
 )
 def three_terms(V, R, alpha):
     """The three numbers that make up Var[V + alpha R]: the variance of V, the part that alpha R has
@@ -438,6 +431,7 @@ def three_terms(V, R, alpha):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: Take the mean off V and off R; the three terms are means of products of what is left.
 hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r).mean(), and 2 *
     | alpha * (v * r).mean().

@@ -29,8 +29,6 @@ def streams(at, chosen, C):
     Part("one that is not", 1, [streams(7, [8, 9, 10, 11], 6), streams(2, [1, 3, 5], 4)]),
     Part("all layers", 1, [streams(0, list(range(12)), 5), streams(11, list(range(12)), 4)]),
     Part("the layers at the bottom", 1, [streams(9, [0, 1, 2, 3], 4), streams(2, [0, 1, 2, 3], 5)]),
-    level="easy",
-    minutes=6,
 )
 def row_8(n, chosen, h, x0, W):
     """The values of layer n (B,T,C): made from x0 in the layers of `chosen`, from h in all others.
@@ -45,6 +43,7 @@ def row_8(n, chosen, h, x0, W):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: Choose a stream first: x0 where n is one of `chosen`, h where it is not.
 hint: Then multiply by W, as torch's Linear does: F.linear(stream, W).
 hint: stream = x0 if n in chosen else h
@@ -102,8 +101,6 @@ hint: stream = x0 if n in chosen else h
         1,
         lambda r: (*normals(r, (2, 3, 2, 4), (2, 3, 2, 4)), 1.0, 0.0),
     ),
-    level="easy",
-    minutes=5,
 )
 def four_ways(V, other, a, b):
     """The values of rows 2, 6, 10 and 11, as a tuple of four; V and other (B,T,G,D), a and b
@@ -120,6 +117,7 @@ def four_ways(V, other, a, b):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: Four expressions, in the order of the list. V stands in three of them.
 hint: return a * V, a * other, (V + other) / 2, a * V + b * other
 2 | row 10 takes HALF of each: the fixed coefficients are one half
@@ -181,8 +179,6 @@ def fewer(r):
 @unit.exercise(
     Part("a plan with more parameters", 1, more),
     Part("a plan with fewer", 1, fewer),
-    level="easy",
-    minutes=5,
 )
 def equal_width(layers, width, hidden, extra):
     """The width of the feed-forward networks, to the nearest unit, with which a plan has as many
@@ -197,6 +193,7 @@ def equal_width(layers, width, hidden, extra):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: How many numbers does one more unit of width cost? It is a row in one matrix and a column in
     | the other, in every layer.
 hint: round(hidden - extra / (2 * width * layers))
@@ -255,8 +252,6 @@ def groups(features, means):
 @unit.exercise(
     Part("one feature", 1, groups(1, 1.0)),
     Part("several features", 1, groups(3, 1.0)),
-    level="medium",
-    minutes=10,
 )
 def explained(y, ids):
     """The share of y's variance that the token explains, as a number: y (N,F), ids (N,).
@@ -275,6 +270,7 @@ def explained(y, ids):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: The mean of each token's places, the squares that are left around it, and the squares around
     | the mean of all.
 hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums the

@@ -26,8 +26,6 @@ def looked_up(T, S):
 @unit.exercise(
     Part("a whole text", 1, looked_up(6, 6)),
     Part("new tokens behind a cache", 1, looked_up(2, 7)),
-    level="medium",
-    minutes=12,
 )
 def bank_layer(q, k, ids, table, gain, scale):
     """Causal attention whose values are rows of a table: q (B,T,H,D), k (B,S,H,D), ids (B,S), table
@@ -45,6 +43,7 @@ def bank_layer(q, k, ids, table, gain, scale):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
 hint: Look up: v = table[ids] has the shape of values, (B, S, H, D). The rest is notebook 01.
 hint: torch.einsum("bthd,bshd->bhts", q, k) makes the scores; visible are keys s <= t + S - T.
 hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end.
@@ -110,8 +109,6 @@ def stack(*kinds):
 @unit.exercise(
     Part("in place of V", 1, [stack("E"), stack("V1"), stack("V1", "E")]),
     Part("added to V", 1, [stack("own+E"), stack("own+V1"), stack("own+E", "E")]),
-    level="easy",
-    minutes=6,
 )
 def cached_bytes(layers, kv_width, number, id):
     """The bytes that one token leaves in the cache. layers: a list with a word for each, where its
@@ -126,6 +123,7 @@ def cached_bytes(layers, kv_width, number, id):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: Every layer keeps keys. Which of the four words also needs values of its own?
 hint: (2 streams where the word begins with own, else 1) * kv_width * number, and one id if any
     | layer is a plain E.
@@ -185,8 +183,6 @@ def with_wide_windows(r):
 @unit.exercise(
     Part("no windows", 1, without_windows),
     Part("windows in all layers but one", 1, [with_windows, with_wide_windows, with_windows]),
-    level="medium",
-    minutes=10,
 )
 def break_even(vocabulary, batch, rows):
     """The first context T at which the values that tables replace would take more rows than the
@@ -202,6 +198,7 @@ def break_even(vocabulary, batch, rows):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.
 hint: Count T upwards from 1, or solve for T: what the windows keep is a constant once T is past
     | them.
@@ -273,8 +270,6 @@ def weighed(distinct):
 @unit.exercise(
     Part("every token once", 1, weighed(True)),
     Part("tokens that come again", 1, weighed(False)),
-    level="medium",
-    minutes=8,
     forbids=no_values,
 )
 def read_by_token(weights, ids, table):
@@ -290,6 +285,7 @@ def read_by_token(weights, ids, table):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.
 hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds, also where an id
     | comes twice.

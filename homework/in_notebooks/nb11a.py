@@ -37,8 +37,6 @@ def launch_add(x, y, BLOCK):
     Part("a ragged end", 4, lambda r: (*normals(r, 10, 10), 4)),
     arguments="x, y, out, n, BLOCK: tl.constexpr",
     launch=launch_add,
-    level="easy",
-    minutes=6,
 )
 def add(x, y, BLOCK):
     """out[i] = x[i] + y[i] for the BLOCK places of this program, those below n."""
@@ -46,6 +44,7 @@ def add(x, y, BLOCK):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
 hint: place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); mine = place < n.
 hint: tl.store(out + place, tl.load(x + place, mask=mine) + tl.load(y + place, mask=mine),
     | mask=mine)
@@ -75,8 +74,6 @@ def launch_transpose(x, M, N):
     Part("ragged tiles", 5, lambda r: (r.normal(size=(7, 5)), 4, 2)),
     arguments="x, out, R, C, x_row, x_column, M: tl.constexpr, N: tl.constexpr",
     launch=launch_transpose,
-    level="easy",
-    minutes=8,
 )
 def transpose(x, M, N):
     """out[c, r] = x[r, c] for one tile of M rows by N columns; x is (R, C), out is (C, R).
@@ -87,6 +84,7 @@ def transpose(x, M, N):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
 hint: r = tl.program_id(0) * M + tl.arange(0, M); c likewise from program_id(1) and N; r[:, None] is
     | a column, c[None, :] a row, and together they are a tile.
 hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] * R + r[:, None] as
@@ -118,8 +116,6 @@ def launch_softmax(x, BLOCK):
     Part("idle lanes, large numbers", 3, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
     arguments="x, out, C, BLOCK: tl.constexpr",
     launch=launch_softmax,
-    level="easy",
-    minutes=8,
 )
 def softmax(x, BLOCK):
     """The softmax of one row of x (rows, C); BLOCK lanes, at least C."""
@@ -131,6 +127,7 @@ def softmax(x, BLOCK):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
 hint: A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=float('-inf').
 hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
 3 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
@@ -163,8 +160,6 @@ def launch_matmul(a, b, M, N, K):
     Part("ragged tiles", 6, lambda r: (*normals(r, (20, 37), (37, 18)), 16, 16, 16)),
     arguments="a, b, out, R, C, S, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr",
     launch=launch_matmul,
-    level="medium",
-    minutes=14,
 )
 def matmul(a, b, M, N, K):
     """out = a b for one tile of M rows by N columns: a (R, S), b (S, C), K of the S at a time."""
@@ -174,6 +169,7 @@ def matmul(a, b, M, N, K):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
 hint: acc = tl.zeros([M, N], tl.float32); for start in tl.range(0, S, K): load an (M, K) tile of a
     | and a (K, N) tile of b, idle lanes 0.
 hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop store it under the
@@ -216,8 +212,6 @@ def far_apart(r):
     arguments="x, out, C, N: tl.constexpr",
     launch=launch_online,
     forbids=(once("x"), at_a_time("x", "N")),
-    level="medium",
-    minutes=13,
 )
 def online(x, N):
     """log(sum of exp) of one row of x (rows, C), read N numbers at a time and each of them once."""
@@ -234,6 +228,7 @@ def online(x, N):
 
 
 unit.mistakes("""
+takes: medium, 13 minutes
 hint: top = tl.full([1], float('-inf'), tl.float32); total = tl.zeros([1], tl.float32); then a loop
     | over tiles of N, idle lanes -inf.
 hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - higher) +
@@ -293,8 +288,6 @@ def sequence(T, size=1, M=16):
     arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
     launch=launch_flash,
     forbids=(no_future,),
-    level="hard",
-    minutes=20,
 )
 def flash(q, k, v, M, N):
     """Causal attention of M queries, N keys at a time: q, k, v, out are (T, D), lse is (T,).
@@ -321,6 +314,7 @@ def flash(q, k, v, M, N):
 
 
 unit.mistakes("""
+takes: hard, 20 minutes
 hint: t = tl.program_id(0) * M + tl.arange(0, M); the loop runs over key tiles up to
     | tl.minimum((tl.program_id(0) + 1) * M, T): the rest is future.
 hint: In the loop: online, with a row of keys for each query. score is (M, N), top and total are
@@ -391,8 +385,6 @@ def named(T):
     "N: tl.constexpr",
     launch=launch_gather,
     forbids=(no_future, told("ids")),
-    level="medium",
-    minutes=8,
 )
 def gather(q, k, table, ids, gain, M, N):
     """flash whose value at position p is row ids[p] of the table; out is gain times the mean.
@@ -405,6 +397,7 @@ def gather(q, k, table, ids, gain, M, N):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: row = tl.load(ids + key, mask=key < T, other=0) stands where row = key would do for a stored
     | V.
 hint: Copy your flash. Two places change: the address of the values, and the last store.
@@ -461,8 +454,6 @@ def pushed(T):
     "M: tl.constexpr, N: tl.constexpr",
     launch=launch_keys,
     forbids=(no_past,),
-    level="hard",
-    minutes=20,
 )
 def grad_keys(q, k, v, above, M, N):
     """dK and dV of N keys, M queries at a time: all of (T, D), but lse and delta, which are (T,).
@@ -484,6 +475,7 @@ def grad_keys(q, k, v, above, M, N):
 
 
 unit.mistakes("""
+takes: hard, 20 minutes
 hint: One program owns N keys and walks over the QUERIES that see them: tiles of M from
     | tl.program_id(0) * N // M * M to T.
 hint: P = exp(score - lse) again, (M, N), 0 where the mask says so; grad_v += P.T dO.
@@ -544,8 +536,6 @@ def picked(rows, ids, V, places):
     Part("tokens that repeat, and one that is absent", 6, spoken),
     arguments="rows, order, starts, out, D: tl.constexpr, N: tl.constexpr",
     launch=launch_tokens,
-    level="medium",
-    minutes=13,
 )
 def token_sums(rows, ids, V, N):
     """The gradient of one token's row: the sum of rows[p] over the positions p where it stands.
@@ -563,6 +553,7 @@ def token_sums(rows, ids, V, N):
 
 
 unit.mistakes("""
+takes: medium, 13 minutes
 hint: start and stop are tl.load(starts + token) and tl.load(starts + token + 1); loop over places
     | from start to stop in steps of N.
 hint: row = tl.load(order + place, mask=place < stop, other=0), then the rows (N, D) with other=0.0,

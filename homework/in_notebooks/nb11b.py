@@ -42,8 +42,6 @@ def launch_split(q, k, table, ids, splits, N):
     arguments="q, k, table, ids, part, lse, S, H, each, scale, D: tl.constexpr, N: tl.constexpr",
     launch=launch_split,
     forbids=(told("ids"),),
-    level="medium",
-    minutes=20,
 )
 def split(q, k, table, ids, splits, N):
     """One stretch of keys of one head: part is its mean of rows, lse the log of its sum.
@@ -70,6 +68,7 @@ def split(q, k, table, ids, splits, N):
 
 
 unit.mistakes("""
+takes: medium, 20 minutes
 hint: stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last of 4
     | splits of 5 keys that is from 6 to 5: not once.
 hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.log(safe): 0 and
@@ -123,8 +122,6 @@ def far_from_zero(r):
     Part("any number of splits", 3, far_from_zero),
     arguments="part, lse, gain, out, H, splits, PADDED: tl.constexpr, D: tl.constexpr",
     launch=launch_combine,
-    level="easy",
-    minutes=8,
 )
 def combine(part, lse, gain):
     """One head: its parts (splits, H, D), weighted by the softmax of their lse (splits, H).
@@ -138,6 +135,7 @@ def combine(part, lse, gain):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
 hint: norm = tl.load(lse + s * H + h, mask=s < splits, other=float('-inf')) with s = tl.arange(0,
     | PADDED); weight = tl.exp(norm - tl.max(norm, 0)).
 hint: tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.
@@ -188,8 +186,6 @@ def weights(S):
     Part("a ragged end", 5, weights(21)),
     arguments="q, k, ids, bins, S, H, V, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_scatter,
-    level="medium",
-    minutes=9,
 )
 def scatter(q, k, ids, V, bound, N):
     """bins[h, w] += exp(score - bound) for N keys of one head, w the key's token; bins is (H, V).
@@ -206,6 +202,7 @@ def scatter(q, k, ids, V, bound, N):
 
 
 unit.mistakes(r"""
+takes: medium, 9 minutes
 hint: mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no maximum.
 hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
 8 | a token that stands twice keeps only its last weight: tl.atomic_add, not tl.store
@@ -251,8 +248,6 @@ def read(r):
     Part("runs of several lengths", 6, read),
     arguments="q, k, starts, mass, H, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_runs,
-    level="medium",
-    minutes=9,
 )
 def mass_of_runs(q, k, ids, bound, N):
     """The sum of exp(score - bound) over one run of equal tokens, for one head; mass is (runs, H).
@@ -269,6 +264,7 @@ def mass_of_runs(q, k, ids, bound, N):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
 hint: start and stop are tl.load(starts + run) and tl.load(starts + run + 1), as in token_sums.
 hint: total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); store to mass + run * H
     | + h + tl.arange(0, 1).

@@ -28,8 +28,6 @@ def two_scores(tasks):
 @unit.exercise(
     Part("one task", 1, two_scores(1)),
     Part("many tasks", 1, two_scores(21)),
-    level="easy",
-    minutes=5,
 )
 def z_of(new, new_error, old, old_error):
     """The difference new - old in units of its own standard error; all are (n,), and so is it.
@@ -41,6 +39,7 @@ def z_of(new, new_error, old, old_error):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: How uncertain is a difference of two numbers that are independent? Squares add up.
 hint: error = sqrt(new_error² + old_error²); z is the difference in units of it.
 hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
@@ -93,8 +92,6 @@ def runs(pairs, t):
 @unit.exercise(
     Part("three pairs", 1, runs(3, 4.302653)),
     Part("eight pairs", 1, runs(8, 2.364624)),
-    level="easy",
-    minutes=8,
 )
 def paired_interval(plan, baseline, t):
     """How far a plan is ahead, (mean, low, high) of baseline minus plan: losses (n,) of the same
@@ -110,6 +107,7 @@ def paired_interval(plan, baseline, t):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
 hint: First the n differences. Then their mean, and their spread with n - 1.
 hint: reach = t * d.std() / sqrt(n); the interval is mean - reach to mean + reach.
 hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; return d.mean(), d.mean() - reach,
@@ -169,8 +167,6 @@ def on_both_sides(r):
         ],
     ),
     Part("six pairs on both sides", 1, on_both_sides),
-    level="medium",
-    minutes=10,
 )
 def sign_flips(d):
     """The share of all 2^n patterns of signs whose sum is as far from zero as that of d, (n,) -> a
@@ -184,6 +180,7 @@ def sign_flips(d):
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
 hint: n differences have 2^n patterns of signs. Each gives a sum; how many of them are as far from
     | zero as ours?
 hint: itertools.product([1, -1], repeat=n) makes the patterns; leave a little room for rounding (>=
@@ -238,8 +235,6 @@ def crossing(r):
 @unit.exercise(
     Part("p that lie apart", 1, ps),
     Part("p that lie close", 1, crossing),
-    level="medium",
-    minutes=10,
 )
 def holm(p):
     """Holm's corrected p, in the order of p: (m,) -> (m,).
@@ -256,6 +251,7 @@ def holm(p):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: Sort, multiply the k-th smallest (from 0) by m - k, and go upwards.
 hint: torch.cummax(…).values keeps the largest so far; .clamp(max=1) cuts.
 hint: order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).values.clamp(max=1);

@@ -39,8 +39,6 @@ def dial(n, j):
 
 @unit.exercise(
     Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)]),
-    level="easy",
-    minutes=5,
 )
 def upstream(streams, n, j, w):
     """(B, T, E): the values of layer n, made of the stream that enters layer j; of the layer's own
@@ -54,6 +52,7 @@ def upstream(streams, n, j, w):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.
 hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.
 3 | a layer below j reads its own stream, for the one that enters layer j is not there yet:
@@ -101,11 +100,7 @@ def reads(r):
     return softmaxed(scores), k, np.cos(angles), np.sin(angles)
 
 
-@unit.exercise(
-    Part("the last places", 4, reads),
-    level="medium",
-    minutes=8,
-)
+@unit.exercise(Part("the last places", 4, reads))
 def read_turned(a, k, cos, sin):
     """(T, H, D): what is read where keys are the values, turned back by the place of the query.
 
@@ -122,6 +117,7 @@ def read_turned(a, k, cos, sin):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
 hint: First the weighted mean of keys, for every query and head. Then turn each row of it, as
     | notebook 01 turned a key, by the query's angle and with the other sign of sin.
 hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, None] stands for all
@@ -159,11 +155,7 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
 # ---- what is taken out ---------------------------------------------------------------------------
 
 
-@unit.exercise(
-    Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))),
-    level="easy",
-    minutes=5,
-)
+@unit.exercise(Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))))
 def exclusive(y, v):
     """(T, H, D): what each token has heard, less what lies along its own value, head by head.
 
@@ -176,6 +168,7 @@ def exclusive(y, v):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: The direction of v is u = v over its length. How far does y reach along u? A product, one
     | number a token and head.
 hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
@@ -246,11 +239,7 @@ def shifted(ids):
     return np.pad(ids, ((0, 0), (1, 0)))[:, :-1]
 
 
-@unit.exercise(
-    Part("texts", 3, [texts, texts, one_token]),
-    level="easy",
-    minutes=8,
-)
+@unit.exercise(Part("texts", 3, [texts, texts, one_token]))
 def bigram_slots(ids, a, b, c, rows):
     """(B, T): ((a here + b before + c) mod (2**31 - 1)) mod rows, with ids counted from 1.
 
@@ -264,6 +253,7 @@ def bigram_slots(ids, a, b, c, rows):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
 hint: The ids before: the same tensor, one place to the right, with a column of zeros in front.
 hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.
 3 | your slot depends on the id that comes next; wanted the id here and the one before
@@ -323,8 +313,6 @@ def softmaxed(scores):
 
 @unit.exercise(
     Part("queries that read the latent", 3, heads),
-    level="medium",
-    minutes=10,
     forbids=no_keys,
 )
 def absorbed_scores(q, latent, up):
@@ -337,6 +325,7 @@ def absorbed_scores(q, latent, up):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
 hint: A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c].
     | Which of the two sums can be made without s?
 hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.
@@ -376,11 +365,7 @@ def shapes(r):
     return tokens, layers, 2 * half, head, latent, vocab
 
 
-@unit.exercise(
-    Part("bytes", 4, shapes),
-    level="medium",
-    minutes=12,
-)
+@unit.exercise(Part("bytes", 4, shapes))
 def five_caches(tokens, layers, heads, head, latent, vocab):
     """(gqa, mla, svformer, bank, turned): the bytes that so many tokens keep, tables included.
 
@@ -400,6 +385,7 @@ def five_caches(tokens, layers, heads, head, latent, vocab):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
 hint: Two bytes a number, four an id. What is kept for each token, and what is kept once?
 hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys and one
     | of values. The bank's tables do not grow with the text. turned: `layers` streams.
@@ -468,11 +454,7 @@ def gates(r):
     return 1 / (1 + np.exp(-r.normal(size=(6, 3)))), v
 
 
-@unit.exercise(
-    Part("any map", 3, gates, is_the_gate),
-    level="easy",
-    minutes=5,
-)
+@unit.exercise(Part("any map", 3, gates, is_the_gate))
 def gate_as_dva(sigma, v):
     """(q_r, k_r), both (T, D), with which dynamic values are a gate: for every map A (T, T)
 
@@ -482,6 +464,7 @@ def gate_as_dva(sigma, v):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
 hint: Write sigma * (A V) as A V + something. What is the something?
 hint: K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?
 3 | A V stands in the sum already

@@ -298,21 +298,19 @@ def second(x):
 '''
     assert clock.lines_of(solution, ["first", "second"]) == dict(first=2 + 3, second=3)
     assert clock.lines_of(solution, ["second"]) == dict(second=3 + 3)
-    easy, hard = (
-        marking.Exercise(test_minutes_follow_from_words_lines_and_level, [], [], level, 0)
-        for level in ("easy", "hard")
-    )
+    easy, hard = (marking.Exercise(one_line, []) for _ in range(2))
+    easy.level, hard.level = "easy", "hard"
     easy.doc = hard.doc = "word " * 260
     assert clock.minutes_of(easy, 5) == 3 + 2 + 5
     assert clock.minutes_of(hard, 6) == 10 + 2 + 6
 
 
 def test_minutes_are_written_where_they_belong():
-    source = "@e(minutes=5)\ndef a():\n    1\n\n\n@e(minutes=6,\n)\ndef b(x):\n    2\n"
-    assert clock.with_minutes(source, dict(b=7)) == source.replace("=6", "=7")
-    assert clock.with_minutes(source, dict(a=8, b=7)) == source.replace("=6", "=7").replace(
-        "=5", "=8"
-    )
+    table = "unit.mistakes(\nhint: 5 minutes\ntakes: easy, {} minutes\n)\n\n\n"
+    source = f"def a():\n    1\n\n\n{table}def b(x):\n    2\n\n\n{table}"
+    told = clock.with_minutes(source.format(5, 6), dict(b=17))
+    assert told == source.replace("{}", "5", 1).replace("{}", "17")
+    assert clock.with_minutes(told, dict(a=8, b=7)) == source.format(8, 7)
     page = "About 1 minutes.\n\n| 1 | `owners` | 10 | easy | 1 min |\n| | this page | | | 9 min |\n"
     told = clock.with_card(page, UNIT)
     owners = UNIT.exercises["owners"]

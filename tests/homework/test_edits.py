@@ -57,6 +57,7 @@ def only(oracle, table):
 def test_a_table_is_read_from_top_to_bottom():
     table = edits.read(
         """
+        takes: hard, 12 minutes
         hint: first think of the sum: what is in it?
         in: squares, total
         hint for large numbers: and then
@@ -82,18 +83,19 @@ def test_a_table_is_read_from_top_to_bottom():
         (None, "first think of the sum: what is in it?"),
         ("large numbers", "and then of its root"),
     ]
+    assert table.takes == ("hard", 12)
     first, second = table.mistakes
     assert (first.line, first.loses, first.says) == (
-        43,
+        49,
         12,
         "the first, which is longer than a line: a => b",
     )
     assert first.hint == "look at the line above"
     assert first.ways == [
-        [(47, "size", "2 * size")],
-        [(48, "/ unit", "* unit"), (49, "size", "more")],
+        [(53, "size", "2 * size")],
+        [(54, "/ unit", "* unit"), (55, "size", "more")],
     ]
-    assert (second.loses, second.says, second.ways) == (3, "the second", [[(52, "", "1 / 2")]])
+    assert (second.loses, second.says, second.ways) == (3, "the second", [[(58, "", "1 / 2")]])
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_a_misprint_is_told_with_its_line(table, says):
 
 def test_a_unit_says_in_which_file_and_exercise_a_misprint_is():
     unit = Unit("hw99_example", "", "")
-    unit.exercise(Part("any", 2, lambda r: normals(r, 3)), level="easy", minutes=1)(total)
+    unit.exercise(Part("any", 2, lambda r: normals(r, 3)))(total)
     line = test_a_unit_says_in_which_file_and_exercise_a_misprint_is.__code__.co_firstlineno + 8
     with pytest.raises(edits.Misprint, match=rf"test_edits.py, total: line {line}: 'mean' does"):
         unit.mistakes("""
@@ -203,7 +205,7 @@ def test_every_mistake_is_a_line_of_a_table(path):
 def an_exercise(table):
     unit = Unit("hw99_example", "", "")
     part = Part("any", 2, lambda r: normals(r, (2, 3)))
-    unit.exercise(part, level="easy", minutes=1)(length)
+    unit.exercise(part)(length)
     unit.mistakes(table)
     return unit, unit.exercises["length"]
 

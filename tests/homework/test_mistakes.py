@@ -18,8 +18,6 @@ unit = Unit("nb99_example", "An example", "")
 @unit.exercise(
     Part("many", 3, lambda r: normals(r, (4, 3))),
     Part("as many", 12, lambda r: normals(r, (3, 3))),
-    level="easy",
-    minutes=3,
 )
 def lengths(x):
     """The length of every row of x (N, D): (N,)."""

@@ -12,8 +12,6 @@ unit = Unit("hw77_toy", "A toy", "x")
 
 @unit.exercise(
     Part("any", 5, lambda r: normals(r, (4, 5), (4, 5))),
-    level="easy",
-    minutes=5,
 )
 def distance(x, y):
     """(4,), and its mean over 2."""
