@@ -99,6 +99,11 @@ def normals(r, *shapes):
     return tuple(r.normal(size=shape) for shape in shapes)
 
 
+def drawn(make):
+    """A maker of inputs that is told more than the rng: name(…) is what a part asks for."""
+    return lambda *what, **how: lambda r: make(r, *what, **how)
+
+
 def loose(array):
     """The same numbers, laid out in memory the other way round, a vector's apart: a tensor that is
     not contiguous."""

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw01_attention",
@@ -93,19 +93,16 @@ after: A key is visible if it is not later than the query, or if it lies in the 
 """)
 
 
-def rows_of_documents(several):
+@drawn
+def rows_of_documents(r, several):
     """Seven keys, four late queries; with several documents, one ends among the queries."""
-
-    def make(r):
-        q, k, v = normals(r, (2, 4, 3, 6), (2, 7, 3, 6), (2, 7, 3, 5))
-        documents = np.zeros((2, 7), int)
-        for row in documents:
-            first, second = r.choice(9, 2, replace=False)
-            row[:] = first
-            row[int(r.integers(4, 6)) if several else 7 :] = second
-        return q, k, v, documents
-
-    return make
+    q, k, v = normals(r, (2, 4, 3, 6), (2, 7, 3, 6), (2, 7, 3, 5))
+    documents = np.zeros((2, 7), int)
+    for row in documents:
+        first, second = r.choice(9, 2, replace=False)
+        row[:] = first
+        row[int(r.integers(4, 6)) if several else 7 :] = second
+    return q, k, v, documents
 
 
 @unit.exercise(
@@ -166,15 +163,12 @@ after: Dividing by the root of D keeps the softmax soft at any width, since a sc
 """)
 
 
-def far(base):
+@drawn
+def far(r, base):
     """Odd positions behind 2,048, which half a precision cannot tell from their neighbours."""
-
-    def make(r):
-        positions = r.integers(0, 40, (2, 5))
-        positions[:, [1, 3]] = 2 * r.integers(1024, 2048, (2, 2)) + 1
-        return r.normal(size=(2, 5, 3, 10)), positions, base, 6
-
-    return make
+    positions = r.integers(0, 40, (2, 5))
+    positions[:, [1, 3]] = 2 * r.integers(1024, 2048, (2, 2)) + 1
+    return r.normal(size=(2, 5, 3, 10)), positions, base, 6
 
 
 def scattered(r):
@@ -253,25 +247,22 @@ after: A turn keeps the length of a pair, and in the product of a query and a ke
 """)
 
 
-def tiles(size, ragged):
+@drawn
+def tiles(r, size, ragged):
     """Whole tiles from left to right; or of any width, in any order, and keys that are hidden: the
     first tile to come holds none that query 0 may see."""
-
-    def make(r):
-        scores, values = normals(r, (5, 11), (11, 3))
-        places = np.array([[0, 4], [4, 8], [8, 11]])
-        if ragged:
-            cuts = np.sort(r.choice(np.arange(1, 11), 3, replace=False))
-            places = np.stack([[0, *cuts], [*cuts, 11]], 1)
-            places = places[[2, 0, 3, 1]]
-        scores[1, slice(*places[0])] = -np.abs(scores[1, slice(*places[0])]) - 0.1
-        scores *= size
-        if ragged:
-            scores[0, slice(*places[0])] = -np.inf
-            scores[2, slice(*places[2])] = -np.inf
-        return scores, values, places
-
-    return make
+    scores, values = normals(r, (5, 11), (11, 3))
+    places = np.array([[0, 4], [4, 8], [8, 11]])
+    if ragged:
+        cuts = np.sort(r.choice(np.arange(1, 11), 3, replace=False))
+        places = np.stack([[0, *cuts], [*cuts, 11]], 1)
+        places = places[[2, 0, 3, 1]]
+    scores[1, slice(*places[0])] = -np.abs(scores[1, slice(*places[0])]) - 0.1
+    scores *= size
+    if ragged:
+        scores[0, slice(*places[0])] = -np.inf
+        scores[2, slice(*places[2])] = -np.inf
+    return scores, values, places
 
 
 @unit.exercise(
@@ -409,15 +400,12 @@ after: Besides its output each half must report one number, its lse. The share o
 """)
 
 
-def step(filled):
+@drawn
+def step(r, filled):
     """Three texts in one cache of six rows; what a text has not filled holds another's leavings."""
-
-    def make(r):
-        new, caches = normals(r, *[(3, 1, 2, 6)] * 3), normals(r, *[(3, 6, 2, 6)] * 2)
-        lengths = r.choice(np.arange(1, 6), 3, replace=False) if filled else np.zeros(3, int)
-        return *new, *caches, lengths
-
-    return make
+    new, caches = normals(r, *[(3, 1, 2, 6)] * 3), normals(r, *[(3, 6, 2, 6)] * 2)
+    lengths = r.choice(np.arange(1, 6), 3, replace=False) if filled else np.zeros(3, int)
+    return *new, *caches, lengths
 
 
 @unit.exercise(
@@ -489,15 +477,13 @@ after: For one text everything in its cache lies before the new token, so no mas
 """)
 
 
-def sizes(context):
-    def make(r):
-        heads, groups = [(8, 2), (6, 3), (4, 1)][r.integers(3)]
-        width = 64 * heads
-        hidden = 64 * r.integers(width // 32, width // 20)
-        asked = context and r.integers(128, 4096)
-        return r.integers(2, 30), width, heads, groups, hidden, r.integers(1000, 60000), asked
-
-    return make
+@drawn
+def sizes(r, context):
+    heads, groups = [(8, 2), (6, 3), (4, 1)][r.integers(3)]
+    width = 64 * heads
+    hidden = 64 * r.integers(width // 32, width // 20)
+    asked = context and r.integers(128, 4096)
+    return r.integers(2, 30), width, heads, groups, hidden, r.integers(1000, 60000), asked
 
 
 @unit.exercise(
@@ -728,18 +714,15 @@ after: In way 3 the hidden weights become 0, but the softmax has divided by a su
 """)
 
 
-def tile(T, start, S):
+@drawn
+def tile(r, T, start, S):
     """The keys start to start + S - 1 of T, behind causal attention over all of them."""
-
-    def make(r):
-        q, k, v, dout = normals(r, (T, 5), (T, 5), (T, 6), (T, 6))
-        scores = np.where(np.tril(np.ones((T, T), bool)), q @ k.T / np.sqrt(5), -np.inf)
-        lse = np.log(np.exp(scores).sum(1))
-        out = np.exp(scores - lse[:, None]) @ v
-        keys = slice(start, start + S)
-        return q, k[keys], v[keys], out, lse, dout, start
-
-    return make
+    q, k, v, dout = normals(r, (T, 5), (T, 5), (T, 6), (T, 6))
+    scores = np.where(np.tril(np.ones((T, T), bool)), q @ k.T / np.sqrt(5), -np.inf)
+    lse = np.log(np.exp(scores).sum(1))
+    out = np.exp(scores - lse[:, None]) @ v
+    keys = slice(start, start + S)
+    return q, k[keys], v[keys], out, lse, dout, start
 
 
 @unit.exercise(

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from homework.by_index import causal_weights, softmax
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw02_resformer",
@@ -49,14 +49,11 @@ def even(T):
     return np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
 
 
-def whole(maps):
+@drawn
+def whole(r, maps):
     """Three texts of one length; `maps` makes one, or random ones are drawn."""
-
-    def make(r):
-        A = causal(r, 3, 2, T=6) if maps is None else np.stack([np.stack([maps(6)] * 2)] * 3)
-        return A, np.array([6, 6, 6])
-
-    return make
+    A = causal(r, 3, 2, T=6) if maps is None else np.stack([np.stack([maps(6)] * 2)] * 3)
+    return A, np.array([6, 6, 6])
 
 
 def padded(r):
@@ -141,14 +138,11 @@ in: importance, entropy_of, even
 """)
 
 
-def texts_around(common, own):
+@drawn
+def texts_around(r, common, own):
     """Three texts: noise, a direction of all texts, and one of each text."""
-
-    def make(r):
-        noise, all_of_them, each = normals(r, (3, 5, 8), (8,), (3, 1, 8))
-        return (noise + common * all_of_them + own * each,)
-
-    return make
+    noise, all_of_them, each = normals(r, (3, 5, 8), (8,), (3, 1, 8))
+    return (noise + common * all_of_them + own * each,)
 
 
 @unit.exercise(
@@ -211,19 +205,16 @@ after: A token's cosine with itself is 1, so with the diagonal even unrelated to
 """)
 
 
-def decaying(T, D):
+@drawn
+def decaying(r, T, D):
     """Values whose directions weigh ever less, around a vector that all tokens share."""
-
-    def make(r):
-        texts = []
-        for rate in r.permutation([0.55, 0.7, 0.85]):
-            noise = r.normal(size=(T, min(T - 1, D)))
-            U = np.linalg.qr(noise - noise.mean(0))[0]  # orthonormal, and of mean zero
-            V = np.linalg.qr(r.normal(size=(D, D)))[0][: U.shape[1]]
-            texts.append(U * rate ** np.arange(U.shape[1]) @ V + r.normal(size=D) / np.sqrt(D))
-        return np.stack(texts), 0.9
-
-    return make
+    texts = []
+    for rate in r.permutation([0.55, 0.7, 0.85]):
+        noise = r.normal(size=(T, min(T - 1, D)))
+        U = np.linalg.qr(noise - noise.mean(0))[0]  # orthonormal, and of mean zero
+        V = np.linalg.qr(r.normal(size=(D, D)))[0][: U.shape[1]]
+        texts.append(U * rate ** np.arange(U.shape[1]) @ V + r.normal(size=D) / np.sqrt(D))
+    return np.stack(texts), 0.9
 
 
 @unit.exercise(
@@ -280,22 +271,17 @@ after: The singular values of v, squared and divided by T, are the eigenvalues o
 # ------------------------------------------------------------------------ cross-layer (notebook 04)
 
 
-def two_layers(same_keys):
-    def make(r):
-        q, k, v, k_m, v_m = normals(r, *[(2, 5, 3)] * 5)
-        return q, k, v, k.copy() if same_keys else k_m, v_m
-
-    return make
+@drawn
+def two_layers(r, same_keys):
+    q, k, v, k_m, v_m = normals(r, *[(2, 5, 3)] * 5)
+    return q, k, v, k.copy() if same_keys else k_m, v_m
 
 
-def many_layers(T, S, same_keys):
+@drawn
+def many_layers(r, T, S, same_keys):
     """Queries, and keys and values of four layers, the last of them the queries' own."""
-
-    def make(r):
-        q, k, v = normals(r, (2, T, 5), (4, 2, S, 5), (4, 2, S, 5))
-        return q, k[[0, 0, 0, 0]] if same_keys else k, v
-
-    return make
+    q, k, v = normals(r, (2, T, 5), (4, 2, S, 5), (4, 2, S, 5))
+    return q, k[[0, 0, 0, 0]] if same_keys else k, v
 
 
 def maps(q, k):
@@ -366,14 +352,11 @@ after: One softmax over all layers' keys lets a layer win more than its even sha
 """)
 
 
-def stack(shares):
+@drawn
+def stack(r, shares):
     """A text, the matrices of four layers, and what `shares` (rng, layers) says of their values."""
-
-    def make(r):
-        matrices = [0.3 * x for x in normals(r, *[(4, 6, 6)] * 4)]
-        return r.normal(size=(2, 5, 6)), *matrices, shares(r, 4)
-
-    return make
+    matrices = [0.3 * x for x in normals(r, *[(4, 6, 6)] * 4)]
+    return r.normal(size=(2, 5, 6)), *matrices, shares(r, 4)
 
 
 def in_some(r, L):
@@ -459,12 +442,10 @@ in: maps, causal_weights
 # ----------------------------------------------------------------------------------- the neighbours
 
 
-def behind_a_cache(T, S):
-    def make(r):
-        A = causal(r, 2, 3, T=S)[:, :, S - T :]
-        return A, *normals(r, (2, S, 3, 4), (2, S, 3, 4)), r.permutation([0.2, 0.4, 0.7])
-
-    return make
+@drawn
+def behind_a_cache(r, T, S):
+    A = causal(r, 2, 3, T=S)[:, :, S - T :]
+    return A, *normals(r, (2, S, 3, 4), (2, S, 3, 4)), r.permutation([0.2, 0.4, 0.7])
 
 
 @unit.exercise(
@@ -518,12 +499,10 @@ after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a c
 """)
 
 
-def dense(L, dilation, period):
-    def make(r):
-        a = np.tril(r.normal(size=(L, L + 1)), 1)
-        return r.normal(size=(2, 3, 5)), r.normal(size=(L, 5, 5)) * 0.7, a, dilation, period
-
-    return make
+@drawn
+def dense(r, L, dilation, period):
+    a = np.tril(r.normal(size=(L, L + 1)), 1)
+    return r.normal(size=(2, 3, 5)), r.normal(size=(L, 5, 5)) * 0.7, a, dilation, period
 
 
 @unit.exercise(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import Part, Unit, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw03_kv_cache",
@@ -19,17 +19,14 @@ unit = Unit(
 )
 
 
-def plan(name):
+@drawn
+def plan(r, name):
     """Two windowed layers to one that sees everything, beginning anywhere in this order."""
-
-    def make(r):
-        layers, shift, window = 9 + r.integers(4), r.integers(3), int(r.choice([128, 512, 1024]))
-        windows = [[window, window, 0][(n + shift) % 3] for n in range(layers)]
-        firsts = {windows.index(window), windows.index(0)}
-        anchors = sorted(firsts | {int(n) for n in r.permutation(7)[:3] + 2})
-        return name, windows, anchors if name == "anchors" else []
-
-    return make
+    layers, shift, window = 9 + r.integers(4), r.integers(3), int(r.choice([128, 512, 1024]))
+    windows = [[window, window, 0][(n + shift) % 3] for n in range(layers)]
+    firsts = {windows.index(window), windows.index(0)}
+    anchors = sorted(firsts | {int(n) for n in r.permutation(7)[:3] + 2})
+    return name, windows, anchors if name == "anchors" else []
 
 
 @unit.exercise(
@@ -112,24 +109,21 @@ after: A layer can read only what was computed before it, and a layer that sees 
 """)
 
 
-def model(plan, key_bits, value_bits, odd=0):
+@drawn
+def model(r, plan, key_bits, value_bits, odd=0):
     """A maker of model shapes with fewer key/value heads than query heads."""
-
-    def make(r):
-        G = int(r.integers(1, 4))
-        return (
-            plan,
-            2 * r.integers(2, 9) + odd,
-            r.integers(1, 9),
-            r.integers(100, 5000),
-            G * r.integers(2, 5),
-            G,
-            r.choice([32, 64, 128]),
-            key_bits,
-            value_bits,
-        )
-
-    return make
+    G = int(r.integers(1, 4))
+    return (
+        plan,
+        2 * r.integers(2, 9) + odd,
+        r.integers(1, 9),
+        r.integers(100, 5000),
+        G * r.integers(2, 5),
+        G,
+        r.choice([32, 64, 128]),
+        key_bits,
+        value_bits,
+    )
 
 
 @unit.exercise(
@@ -355,15 +349,13 @@ after: The upper half of the heads is the first layer's, where it is cached alre
 """)
 
 
-def stack(L, S=None):
-    def make(r):
-        B, T, C = 2, 5, 6
-        matrices = [0.4 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
-        return *normals(
-            r, *([(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)])
-        ), *matrices
-
-    return make
+@drawn
+def stack(r, L, S=None):
+    B, T, C = 2, 5, 6
+    matrices = [0.4 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
+    return *normals(
+        r, *([(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)])
+    ), *matrices
 
 
 def heard(q, k, v):
@@ -484,19 +476,17 @@ in: heard, causal_weights
 """)
 
 
-def curves(cross):
-    def make(r):
-        steps = np.arange(160)
-        baseline = 3 + 4 * np.exp(-steps / 40)
-        trend = (steps - 70 - r.integers(20)) / 400 if cross else -0.5 + steps / 900
-        spike = 2.0 * (steps == 20 + r.integers(20))  # one bad batch: only the raw curves cross
-        return (
-            baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3),
-            baseline,
-            r.integers(20, 30),
-        )
-
-    return make
+@drawn
+def curves(r, cross):
+    steps = np.arange(160)
+    baseline = 3 + 4 * np.exp(-steps / 40)
+    trend = (steps - 70 - r.integers(20)) / 400 if cross else -0.5 + steps / 900
+    spike = 2.0 * (steps == 20 + r.integers(20))  # one bad batch: only the raw curves cross
+    return (
+        baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3),
+        baseline,
+        r.integers(20, 30),
+    )
 
 
 def smooth(r):
@@ -714,14 +704,12 @@ after: row - col may be 0, 1, …, N, which are N + 1 keys, so a ring of N has l
 OWN = [0, 1, 2, 3, 4, 5]
 
 
-def windowed(keys=OWN, values=OWN):
-    def make(r):
-        L, tokens = 6, r.integers(700, 2000)
-        windows = [int(w) for w in r.choice([0, 64, 200, 512, 3000], L)]
-        windows[0], windows[1], windows[4], windows[5] = 64, 512, 200, 0
-        return list(keys), list(values), windows, 2, tokens, 3, 32, 2
-
-    return make
+@drawn
+def windowed(r, keys=OWN, values=OWN):
+    L, tokens = 6, r.integers(700, 2000)
+    windows = [int(w) for w in r.choice([0, 64, 200, 512, 3000], L)]
+    windows[0], windows[1], windows[4], windows[5] = 64, 512, 200, 0
+    return list(keys), list(values), windows, 2, tokens, 3, 32, 2
 
 
 @unit.exercise(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from homework.marking import Part, Unit, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw04_value_embeddings",
@@ -96,16 +96,13 @@ after: The last layers read the same tables in the same order, 0 with 13, 1 with
 """)
 
 
-def value(shared):
+@drawn
+def value(r, shared):
     """Six heads of v, and a table with `shared` heads, or none. The mean square of v is about 100:
     next to it an epsilon of 1e-5 is nothing, one of 1e-2 is not."""
-
-    def make(r):
-        v, ve = normals(r, (2, 4, 6, 5), (2, 4, 5 * max(shared, 1)))
-        v = rms(v) * (8 + 4 * r.random((2, 4, 6, 1)))
-        return v, 2 * ve if shared else None, 1.7, -0.6
-
-    return make
+    v, ve = normals(r, (2, 4, 6, 5), (2, 4, 5 * max(shared, 1)))
+    v = rms(v) * (8 + 4 * r.random((2, 4, 6, 1)))
+    return v, 2 * ve if shared else None, 1.7, -0.6
 
 
 @unit.exercise(
@@ -165,20 +162,18 @@ after: v has a root mean square of 1 in every head when it is mixed; ve has what
 """)
 
 
-def streams(mixing, skipping):
-    def make(r):
-        L = 7
-        lambdas = r.normal(size=(L, 2)) + [1, 0] if mixing else np.tile([1.0, 0.0], (L, 1))
-        skips = [[0, 6], [2, 5], [2, 6]] if skipping else []
-        return (
-            *normals(r, (2, 3, 5)),
-            0.5 * r.normal(size=(L, 5, 5)),
-            lambdas,
-            skips,
-            r.normal(size=len(skips)) + 1,
-        )
-
-    return make
+@drawn
+def streams(r, mixing, skipping):
+    L = 7
+    lambdas = r.normal(size=(L, 2)) + [1, 0] if mixing else np.tile([1.0, 0.0], (L, 1))
+    skips = [[0, 6], [2, 5], [2, 6]] if skipping else []
+    return (
+        *normals(r, (2, 3, 5)),
+        0.5 * r.normal(size=(L, 5, 5)),
+        lambdas,
+        skips,
+        r.normal(size=len(skips)) + 1,
+    )
 
 
 @unit.exercise(
@@ -313,17 +308,15 @@ after: The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, 
 """)
 
 
-def sized(unit_size):
-    def make(r):
-        ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
-        return (
-            400 * r.normal(size=ve.shape),
-            rms(ve) if unit_size else ve,
-            5 + r.random(),
-            -1 - r.random(),
-        )
-
-    return make
+@drawn
+def sized(r, unit_size):
+    ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
+    return (
+        400 * r.normal(size=ve.shape),
+        rms(ve) if unit_size else ve,
+        5 + r.random(),
+        -1 - r.random(),
+    )
 
 
 @unit.exercise(
@@ -457,15 +450,12 @@ def curve(x):
     return 4 * x**3 - 6 * x**2 + 3 * x
 
 
-def at_an_edge(late):
+@drawn
+def at_an_edge(r, late):
     """The last step of a window, or the first of the next one."""
-
-    def make(r):
-        raw = 3456 * curve(np.arange(5960) / 5960)
-        first = int(np.argmax(raw > 128 * r.choice([6, 8, 10, 17, 20]) + 0.01))
-        return first - 1 + late, 5960, 3456, 128
-
-    return make
+    raw = 3456 * curve(np.arange(5960) / 5960)
+    first = int(np.argmax(raw > 128 * r.choice([6, 8, 10, 17, 20]) + 0.01))
+    return first - 1 + late, 5960, 3456, 128
 
 
 @unit.exercise(
@@ -640,19 +630,17 @@ after: The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4,
 """)
 
 
-def lookups(repeat):
-    def make(r):
-        ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
-        return (
-            ids,
-            r.normal(size=(9, 15)),
-            r.normal(size=(2, 4, 3, 5)) * 200,
-            1.7,
-            -0.6,
-            r.normal(size=(2, 4, 3, 5)),
-        )
-
-    return make
+@drawn
+def lookups(r, repeat):
+    ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
+    return (
+        ids,
+        r.normal(size=(9, 15)),
+        r.normal(size=(2, 4, 3, 5)) * 200,
+        1.7,
+        -0.6,
+        r.normal(size=(2, 4, 3, 5)),
+    )
 
 
 @unit.exercise(

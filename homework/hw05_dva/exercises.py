@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import Part, Unit, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw05_dva",
@@ -301,12 +301,10 @@ after: Full C × C modifiers and no W_O give 112.8 million, which is the paper's
 """)
 
 
-def weighted(sharp):
-    def make(r):
-        A = np.exp(r.normal(size=(4, 6)) * sharp)
-        return A / A.sum(1, keepdims=True), *normals(r, (6, 5), (4, 5), (6, 5), (4, 5))
-
-    return make
+@drawn
+def weighted(r, sharp):
+    A = np.exp(r.normal(size=(4, 6)) * sharp)
+    return A / A.sum(1, keepdims=True), *normals(r, (6, 5), (4, 5), (6, 5), (4, 5))
 
 
 @unit.exercise(
@@ -619,16 +617,13 @@ after: With the product taken position by position, key j has one modified value
 """)
 
 
-def tiles(S, size):
+@drawn
+def tiles(r, S, size):
     """In the hundreds, the first row's first tile lies so far below 0 that exp(score) is 0, even in
     float64."""
-
-    def make(r):
-        scores = size * r.normal(size=(4, S))
-        scores[0, :4] -= 1000 if size > 1 else 0
-        return scores, *normals(r, (S, 3), (4, 3), (S, 3)), 4
-
-    return make
+    scores = size * r.normal(size=(4, S))
+    scores[0, :4] -= 1000 if size > 1 else 0
+    return scores, *normals(r, (S, 3), (4, 3), (S, 3)), 4
 
 
 @unit.exercise(

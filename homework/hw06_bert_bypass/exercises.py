@@ -6,7 +6,7 @@ import string
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw06_bert_bypass",
@@ -25,17 +25,15 @@ unit = Unit(
 # ---------------------------------------------------------------------------------------- the model
 
 
-def encoder(alpha):
-    def make(r):
-        return (
-            r.normal(size=(2, 5, 6)),
-            *(0.6 * x for x in normals(r, *[(6, 6)] * 3)),
-            2,
-            np.array([5, 3]),
-            np.array(alpha),
-        )
-
-    return make
+@drawn
+def encoder(r, alpha):
+    return (
+        r.normal(size=(2, 5, 6)),
+        *(0.6 * x for x in normals(r, *[(6, 6)] * 3)),
+        2,
+        np.array([5, 3]),
+        np.array(alpha),
+    )
 
 
 @unit.exercise(
@@ -101,26 +99,24 @@ after: A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs b
 """)
 
 
-def draws(special, edges=False):
-    def make(r):
-        ids, share = (
-            r.integers(10, 99, (2, 60)),
-            r.random((2, 60)) * 0.3,
-        )  # dice loaded: half are chosen
-        action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
-        starts = r.random((2, 60)) < 0.6
-        if edges:  # dice that show a threshold, in float64 exactly
-            share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
-            starts[0, :4] = True
-            # and a word of two pieces that is swapped
-            share[1, 0], action[1, 0], starts[1, 1], hidden[1, :2] = 0.1, 0.85, False, False
-        # a special token is a word of its own
-        starts |= hidden
-        starts[:, 1:] |= hidden[:, :-1]
-        starts[:, 0] = True
-        return ids, share, action, r.integers(100, 199, (2, 60)), hidden, starts, 3
-
-    return make
+@drawn
+def draws(r, special, edges=False):
+    ids, share = (
+        r.integers(10, 99, (2, 60)),
+        r.random((2, 60)) * 0.3,
+    )  # dice loaded: half are chosen
+    action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
+    starts = r.random((2, 60)) < 0.6
+    if edges:  # dice that show a threshold, in float64 exactly
+        share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
+        starts[0, :4] = True
+        # and a word of two pieces that is swapped
+        share[1, 0], action[1, 0], starts[1, 1], hidden[1, :2] = 0.1, 0.85, False, False
+    # a special token is a word of its own
+    starts |= hidden
+    starts[:, 1:] |= hidden[:, :-1]
+    starts[:, 0] = True
+    return ids, share, action, r.integers(100, 199, (2, 60)), hidden, starts, 3
 
 
 @unit.exercise(
@@ -201,29 +197,26 @@ after: One chosen token in ten stays as it is and one becomes a random token, so
 # -------------------------------------------------------------------------------------------- SQuAD
 
 
-def logits(kind):
+@drawn
+def logits(r, kind):
     """Context are the tokens 3 to 13: a question lies before it, padding behind it."""
-
-    def make(r):
-        start, end = r.normal(size=(2, 16)) * 0.1
-        shift, context = int(r.integers(0, 2)), (np.arange(16) >= 3) & (np.arange(16) < 14)
-        peaks = {
-            "order": ([(9, 6), (5, 4)], [(5, 4), (7, 6)]),
-            "one token": ([(8, 6), (12, 3)], [(8, 6), (4, 3)]),
-            "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]),
-            "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
-            "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)]),
-            "no answer": ([(0, 7), (6, 5)], [(0, 7), (8, 5)]),
-            "too close": ([(0, 4.5), (6, 5)], [(0, 4.5), (8, 5)]),
-            "far enough": ([(0, 3), (6, 5)], [(0, 3), (8, 5)]),
-        }[kind]
-        for logit, bumps in zip((start, end), peaks, strict=True):
-            for place, height in bumps:
-                logit[place + (shift if place > 2 else 0)] += height
-        low = 10 if kind == "padding" else 0  # every sum of two is negative there
-        return start - low, end - low, context, 4, 2.0
-
-    return make
+    start, end = r.normal(size=(2, 16)) * 0.1
+    shift, context = int(r.integers(0, 2)), (np.arange(16) >= 3) & (np.arange(16) < 14)
+    peaks = {
+        "order": ([(9, 6), (5, 4)], [(5, 4), (7, 6)]),
+        "one token": ([(8, 6), (12, 3)], [(8, 6), (4, 3)]),
+        "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]),
+        "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
+        "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)]),
+        "no answer": ([(0, 7), (6, 5)], [(0, 7), (8, 5)]),
+        "too close": ([(0, 4.5), (6, 5)], [(0, 4.5), (8, 5)]),
+        "far enough": ([(0, 3), (6, 5)], [(0, 3), (8, 5)]),
+    }[kind]
+    for logit, bumps in zip((start, end), peaks, strict=True):
+        for place, height in bumps:
+            logit[place + (shift if place > 2 else 0)] += height
+    low = 10 if kind == "padding" else 0  # every sum of two is negative there
+    return start - low, end - low, context, 4, 2.0
 
 
 @unit.exercise(
@@ -522,16 +515,13 @@ after: Every further window brings size - overlap new tokens, and the first that
 # --------------------------------------------------------------------------------------- statistics
 
 
-def sampled(K, N):
+@drawn
+def sampled(r, K, N):
     """K streams of N samples that belong together, and a weight for each."""
-
-    def make(r):
-        own = r.normal(size=(K, N))
-        own[1] = np.maximum(own[1] - 0.6 * own[0], 0)
-        own[-1] += 0.5 * own[0]
-        return own, r.uniform(0.3, 2.5, K) * r.choice([-1, 1], K)
-
-    return make
+    own = r.normal(size=(K, N))
+    own[1] = np.maximum(own[1] - 0.6 * own[0], 0)
+    own[-1] += 0.5 * own[0]
+    return own, r.uniform(0.3, 2.5, K) * r.choice([-1, 1], K)
 
 
 @unit.exercise(Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]))

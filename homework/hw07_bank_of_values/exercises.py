@@ -5,7 +5,7 @@ from bisect import bisect_left
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import Part, Unit, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw07_bank_of_values",
@@ -39,15 +39,12 @@ def targets(rule, layers):
     return list(range(first, layers, 2 if rule == "every second" else 1))
 
 
-def picked_by(rule, remainder=None):
+@drawn
+def picked_by(r, rule, remainder=None):
     """What a rule picks, at a depth at which all differ: even, or with this remainder by 3."""
-
-    def make(r):
-        layers = 2 * int(r.integers(4, 10)) if remainder is None else 3 * int(r.integers(3, 9))
-        layers += remainder or 0
-        return targets(rule, layers), layers
-
-    return make
+    layers = 2 * int(r.integers(4, 10)) if remainder is None else 3 * int(r.integers(3, 9))
+    layers += remainder or 0
+    return targets(rule, layers), layers
 
 
 def by_none(r):
@@ -366,22 +363,18 @@ in: causal_weights
 """)
 
 
-def masses(distinct):
-    def make(r):
-        w = r.random((2, 3, 6))
-        ids = (
-            np.stack([r.permutation(9)[:6] for _ in range(2)])
-            if distinct
-            else r.integers(0, 3, (2, 6))
-        )
-        return (
-            w / w.sum(-1, keepdims=True),
-            ids + (2 if distinct else 5),
-            r.normal(size=(12, 3, 4)),
-            1.5,
-        )
-
-    return make
+@drawn
+def masses(r, distinct):
+    w = r.random((2, 3, 6))
+    ids = (
+        np.stack([r.permutation(9)[:6] for _ in range(2)]) if distinct else r.integers(0, 3, (2, 6))
+    )
+    return (
+        w / w.sum(-1, keepdims=True),
+        ids + (2 if distinct else 5),
+        r.normal(size=(12, 3, 4)),
+        1.5,
+    )
 
 
 @unit.exercise(
@@ -500,24 +493,22 @@ after: Without W_V in n layers a token costs 6 n C² less: 1.86 per cent cheaper
 """)
 
 
-def model(batch):
-    def make(r):
-        kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
-        positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
-        layers = int(r.integers(2, 9))
-        return (
-            layers,
-            int(r.integers(1, layers)),
-            batch or r.integers(2, 40),
-            positions,
-            vocabulary,
-            kv,
-            C,
-            2,
-            r.choice([2, 4, 8]),
-        )
-
-    return make
+@drawn
+def model(r, batch):
+    kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
+    positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
+    layers = int(r.integers(2, 9))
+    return (
+        layers,
+        int(r.integers(1, layers)),
+        batch or r.integers(2, 40),
+        positions,
+        vocabulary,
+        kv,
+        C,
+        2,
+        r.choice([2, 4, 8]),
+    )
 
 
 @unit.exercise(
@@ -694,23 +685,21 @@ after: Two tokens with the same embedding get the same x0 W_V, whatever the matr
 """)
 
 
-def windowed(kind):
-    def make(r):
-        V, B = int(r.integers(2000, 40000)), int(r.integers(2, 5))
-        n = int(r.integers(2, 6))
-        some = [int(w) for w in r.choice([128, 512, 1024], n)]
-        prompt = int(r.integers(50, 2000))
-        if kind == "full":
-            return [0] * n, B, 0, V
-        if kind == "prompt":
-            return [0] * n, B, prompt, V
-        if kind == "mixed":
-            return [*some, 0], B, 0, V
-        if kind == "late":  # break-even while the windows still see the prompt
-            return [*some[:2], 2048, 0], B, 1900, 1900 + 40 * B
-        return some, 1, prompt, V + 3024
-
-    return make
+@drawn
+def windowed(r, kind):
+    V, B = int(r.integers(2000, 40000)), int(r.integers(2, 5))
+    n = int(r.integers(2, 6))
+    some = [int(w) for w in r.choice([128, 512, 1024], n)]
+    prompt = int(r.integers(50, 2000))
+    if kind == "full":
+        return [0] * n, B, 0, V
+    if kind == "prompt":
+        return [0] * n, B, prompt, V
+    if kind == "mixed":
+        return [*some, 0], B, 0, V
+    if kind == "late":  # break-even while the windows still see the prompt
+        return [*some[:2], 2048, 0], B, 1900, 1900 + 40 * B
+    return some, 1, prompt, V + 3024
 
 
 @unit.exercise(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw08_gather_attention",
@@ -96,13 +96,11 @@ after: ceil(N / block) programs run, and the last has lanes without work: the ma
 """)
 
 
-def ragged(empty, large=False):
-    def make(r):
-        lengths = r.permutation(np.array([0 if empty else 3, 1, 4, 6]))
-        x = r.normal(size=(4, 6))
-        return (x * 40 - 150 if large else x * 3), lengths, 8
-
-    return make
+@drawn
+def ragged(r, empty, large=False):
+    lengths = r.permutation(np.array([0 if empty else 3, 1, 4, 6]))
+    x = r.normal(size=(4, 6))
+    return (x * 40 - 150 if large else x * 3), lengths, 8
 
 
 @unit.exercise(
@@ -207,25 +205,20 @@ def flash_by_row(q, k, v, prefix, block_m, block_n):
     return out, lse, np.array(visited)
 
 
-def sequence(T, large=False):
-    def make(r):
-        n = int(r.choice(T))
-        q, k = (2 * x for x in normals(r, (n, 16), (n, 16)))
-        if large:
-            thousand(q, k)
-        return q, k, r.normal(size=(n, 16)), 32, 16  # tiles that tl.dot takes
-
-    return make
+@drawn
+def sequence(r, T, large=False):
+    n = int(r.choice(T))
+    q, k = (2 * x for x in normals(r, (n, 16), (n, 16)))
+    if large:
+        thousand(q, k)
+    return q, k, r.normal(size=(n, 16)), 32, 16  # tiles that tl.dot takes
 
 
-def prefixed(T, large=False):
+@drawn
+def prefixed(r, T, large=False):
     """The same with a prefix of 37: it reaches behind the first tile of queries."""
-
-    def make(r):
-        q, k, v, *blocks = sequence(T, large)(r)
-        return q, k, v, 37, *blocks
-
-    return make
+    q, k, v, *blocks = sequence(T, large)(r)
+    return q, k, v, 37, *blocks
 
 
 @unit.exercise(
@@ -312,12 +305,10 @@ in: flash_by_row
 """)
 
 
-def named(T, large=False):
-    def make(r):
-        q, k, v, *blocks = sequence(T, large)(r)
-        return q, k, v, r.integers(0, 9, len(v)), r.normal(size=(16, 16)), -1.75, *blocks
-
-    return make
+@drawn
+def named(r, T, large=False):
+    q, k, v, *blocks = sequence(T, large)(r)
+    return q, k, v, r.integers(0, 9, len(v)), r.normal(size=(16, 16)), -1.75, *blocks
 
 
 @unit.exercise(
@@ -395,16 +386,14 @@ in: flash_by_row
 # ------------------------------------------------------------------------------------------- decode
 
 
-def cache(S, splits, large=False):
-    def make(r):
-        n = int(r.choice(S))
-        q, k, table = normals(r, (6, 8), (n, 3, 8), (16, 3, 4))
-        q, k = 2 * q, 2 * k
-        if large:
-            thousand(q, k[:, 2])
-        return q, k, r.integers(0, 6, n), table, 1.5, splits
-
-    return make
+@drawn
+def cache(r, S, splits, large=False):
+    n = int(r.choice(S))
+    q, k, table = normals(r, (6, 8), (n, 3, 8), (16, 3, 4))
+    q, k = 2 * q, 2 * k
+    if large:
+        thousand(q, k[:, 2])
+    return q, k, r.integers(0, 6, n), table, 1.5, splits
 
 
 @unit.exercise(
@@ -481,12 +470,10 @@ after: With one query a head would be one program, and most of the machine would
 """)
 
 
-def spoken(distinct):
-    def make(r):
-        ids = r.permutation(30)[:8] if distinct else np.array([29, 3, *r.choice([3, 7, 29], 6)])
-        return r.normal(size=(2, 8)) * 2, ids, r.normal(size=(32, 2, 4)), 0.5
-
-    return make
+@drawn
+def spoken(r, distinct):
+    ids = r.permutation(30)[:8] if distinct else np.array([29, 3, *r.choice([3, 7, 29], 6)])
+    return r.normal(size=(2, 8)) * 2, ids, r.normal(size=(32, 2, 4)), 0.5
 
 
 @unit.exercise(
@@ -555,18 +542,16 @@ after: Numbered from 0, the distinct tokens need U bins and U rows of the table;
 # ----------------------------------------------------------------------------------------- backward
 
 
-def attended(gain):
-    def make(r):
-        P = np.exp(r.normal(size=(5, 8)))
-        return (
-            P / P.sum(1, keepdims=True),
-            r.normal(size=(5, 4)),
-            r.choice([1, 4, 6], 8),
-            r.normal(size=(9, 4)),
-            gain,
-        )
-
-    return make
+@drawn
+def attended(r, gain):
+    P = np.exp(r.normal(size=(5, 8)))
+    return (
+        P / P.sum(1, keepdims=True),
+        r.normal(size=(5, 4)),
+        r.choice([1, 4, 6], 8),
+        r.normal(size=(9, 4)),
+        gain,
+    )
 
 
 @unit.exercise(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw10_frontier",
@@ -39,17 +39,15 @@ def hash_of(r, n):
     return r.integers(1, PRIME, size=n), int(r.integers(1, PRIME)), int(r.integers(50, 900))
 
 
-def packed(n, several):
-    def make(r):
-        ids = r.integers(0, 40, size=(2, 9))
-        starts = np.zeros((2, 9), bool)
-        if several:
-            starts[0, [2, 6]] = starts[1, [3, 4]] = True
-        else:
-            starts[:, 0] = True
-        return ids, starts, *hash_of(r, n)
-
-    return make
+@drawn
+def packed(r, n, several):
+    ids = r.integers(0, 40, size=(2, 9))
+    starts = np.zeros((2, 9), bool)
+    if several:
+        starts[0, [2, 6]] = starts[1, [3, 4]] = True
+    else:
+        starts[:, 0] = True
+    return ids, starts, *hash_of(r, n)
 
 
 @unit.exercise(
@@ -116,15 +114,13 @@ in: slot_of
 # ------------------------------------------------------------------------------------- one latent
 
 
-def latent_cache(S, large=False):
-    def make(r):
-        n = int(r.choice(S))
-        q, q_turned = normals(r, (3, 5), (3, 2))
-        latent, turned = normals(r, (n, 6), (n, 2))
-        up_k, up_v, out = normals(r, (3, 5, 6), (3, 7, 6), (8, 3, 7))
-        return (q * 60 if large else q), q_turned, latent, turned, up_k, up_v, out
-
-    return make
+@drawn
+def latent_cache(r, S, large=False):
+    n = int(r.choice(S))
+    q, q_turned = normals(r, (3, 5), (3, 2))
+    latent, turned = normals(r, (n, 6), (n, 2))
+    up_k, up_v, out = normals(r, (3, 5, 6), (3, 7, 6), (8, 3, 7))
+    return (q * 60 if large else q), q_turned, latent, turned, up_k, up_v, out
 
 
 @unit.exercise(
@@ -199,16 +195,13 @@ def rms_normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
-def step(S, H, G):
+@drawn
+def step(r, S, H, G):
     """A new token at place S, and the turned keys of all places before it."""
-
-    def make(r):
-        B, C, D = 2, 7, 6
-        h, w_q, w_k, kept = normals(r, (B, C), (H * D, C), (G * D, C), (B, S, G, D))
-        angles = S * np.array([1.0, 0.4, 0.1])
-        return h, w_q, w_k, rms_normed(kept), np.cos(angles), np.sin(angles)
-
-    return make
+    B, C, D = 2, 7, 6
+    h, w_q, w_k, kept = normals(r, (B, C), (H * D, C), (G * D, C), (B, S, G, D))
+    angles = S * np.array([1.0, 0.4, 0.1])
+    return h, w_q, w_k, rms_normed(kept), np.cos(angles), np.sin(angles)
 
 
 @unit.exercise(
@@ -281,12 +274,10 @@ after: One row a token and layer is all that is kept: half of the cache, and a m
 # ----------------------------------------------------------------------------- the own value taken
 
 
-def heard(T, S, H, G):
-    def make(r):
-        y, v, a = normals(r, (2, T, H, 5), (2, S, G, 5), (H,))
-        return y, v, a
-
-    return make
+@drawn
+def heard(r, T, S, H, G):
+    y, v, a = normals(r, (2, T, H, 5), (2, S, G, 5), (H,))
+    return y, v, a
 
 
 @unit.exercise(
@@ -465,15 +456,13 @@ after: The gate on the way out belongs to the token that looks, a gate on values
 # ----------------------------------------------------------------------------------------- stretch
 
 
-def going_on(n, T):
-    def make(r):
-        kept = r.integers(0, 40, size=(3, n - 1))
-        ids = r.integers(0, 40, size=(3, T))
-        starts = np.zeros((3, T), bool)
-        starts[0, -1] = starts[1, 0] = True
-        return kept, ids, starts, *hash_of(r, n)
-
-    return make
+@drawn
+def going_on(r, n, T):
+    kept = r.integers(0, 40, size=(3, n - 1))
+    ids = r.integers(0, 40, size=(3, T))
+    starts = np.zeros((3, T), bool)
+    starts[0, -1] = starts[1, 0] = True
+    return kept, ids, starts, *hash_of(r, n)
 
 
 @unit.exercise(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb00_start_here", "Start here", "The exercises of notebook 00.")
 
@@ -90,25 +90,20 @@ hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from 
 """)
 
 
-def shares(T, V):
-    def make(r):
-        p = r.random((T, V)) + 0.1
-        return p / p.sum(-1, keepdims=True), r.integers(0, V, T)
-
-    return make
+@drawn
+def shares(r, T, V):
+    p = r.random((T, V)) + 0.1
+    return p / p.sum(-1, keepdims=True), r.integers(0, V, T)
 
 
-def sure_shares(T, V):
+@drawn
+def sure_shares(r, T, V):
     """The same; the first target was hardly expected, and the second was nearly sure."""
-
-    def make(r):
-        p, targets = shares(T, V)(r)
-        for t, share in enumerate((2e-6, 0.9998)):
-            p[t] *= (1 - share) / (1 - p[t, targets[t]])
-            p[t, targets[t]] = share
-        return p, targets
-
-    return make
+    p, targets = shares(T, V)(r)
+    for t, share in enumerate((2e-6, 0.9998)):
+        p[t] *= (1 - share) / (1 - p[t, targets[t]])
+        p[t, targets[t]] = share
+    return p, targets
 
 
 @unit.exercise(
@@ -172,13 +167,11 @@ hint: torch.arange(len(targets)) is the vector of all t.
 # ---- bits per byte -------------------------------------------------------------------------------
 
 
-def losses(begins):
-    def make(r):
-        nats, count = 3 * r.random(8) + 0.5, r.integers(1, 7, 8)
-        count[: 2 if begins else 0] = 0
-        return nats, count
-
-    return make
+@drawn
+def losses(r, begins):
+    nats, count = 3 * r.random(8) + 0.5, r.integers(1, 7, 8)
+    count[: 2 if begins else 0] = 0
+    return nats, count
 
 
 @unit.exercise(

@@ -3,7 +3,7 @@ pieces."""
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebook 01.")
 
@@ -109,17 +109,14 @@ hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
 """)
 
 
-def scores_and_mask(T, S, far=0):
+@drawn
+def scores_and_mask(r, T, S, far=0):
     """Scores and a mask with holes in the past; with `far`, visible scores lie far below zero and
     hidden ones above, and the mask is the causal one."""
-
-    def make(r):
-        past = np.arange(S) - np.arange(T)[:, None] - S + T  # 0: a query's own position
-        seen = (past == 0) | (past < 0) & (r.random((T, S)) < (1 if far else 0.6))
-        z = r.normal(size=(2, 3, T, S)) + far * np.where(seen, -1, 2)
-        return z, seen
-
-    return make
+    past = np.arange(S) - np.arange(T)[:, None] - S + T  # 0: a query's own position
+    seen = (past == 0) | (past < 0) & (r.random((T, S)) < (1 if far else 0.6))
+    z = r.normal(size=(2, 3, T, S)) + far * np.where(seen, -1, 2)
+    return z, seen
 
 
 @unit.exercise(
@@ -486,14 +483,11 @@ hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (
 # ---- a tile at a time ----------------------------------------------------------------------------
 
 
-def later_tile(size):
+@drawn
+def later_tile(r, size):
     """Some tiles were read: the largest score so far is now above, now below the new ones."""
-
-    def make(r):
-        m, scores, out, values = normals(r, (2, 3, 4, 1), (2, 3, 4, 5), (2, 3, 4, 6), (2, 3, 5, 6))
-        return size * m, r.random((2, 3, 4, 1)) + 1, out, size * scores, values
-
-    return make
+    m, scores, out, values = normals(r, (2, 3, 4, 1), (2, 3, 4, 5), (2, 3, 4, 6), (2, 3, 5, 6))
+    return size * m, r.random((2, 3, 4, 1)) + 1, out, size * scores, values
 
 
 def first_tile(r):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb02_transformer", "A transformer that trains", "The exercises of notebook 02.")
 
@@ -219,16 +219,13 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
 # ---- the loop ------------------------------------------------------------------------------------
 
 
-def to_train(many):
+@drawn
+def to_train(r, many):
     """A model of two weights, its optimizer, and batches of eight examples."""
-
-    def make(r):
-        model = models.Line(r.normal(size=2))
-        optimizer = models.Descent(model.parameters(), lr=0.05 + 0.1 * r.random())
-        pairs = [normals(r, (8, 2), (8,)) for _ in range(many)]
-        return model, optimizer, models.Batches(pairs, model)
-
-    return make
+    model = models.Line(r.normal(size=2))
+    optimizer = models.Descent(model.parameters(), lr=0.05 + 0.1 * r.random())
+    pairs = [normals(r, (8, 2), (8,)) for _ in range(many)]
+    return model, optimizer, models.Batches(pairs, model)
 
 
 @unit.exercise(
@@ -295,13 +292,11 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
 # ---- from a gradient to a step -------------------------------------------------------------------
 
 
-def a_tensor(step):
-    def make(r):
-        p, g, m, s = normals(r, *[(4, 3)] * 4)
-        started = step > 1
-        return p, g, 0.3 * m * started, 0.3 * s**2 * started, step
-
-    return make
+@drawn
+def a_tensor(r, step):
+    p, g, m, s = normals(r, *[(4, 3)] * 4)
+    started = step > 1
+    return p, g, 0.3 * m * started, 0.3 * s**2 * started, step
 
 
 @unit.exercise(
@@ -468,15 +463,12 @@ hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A
 # ---- the schedule --------------------------------------------------------------------------------
 
 
-def moment(low, high):
+@drawn
+def moment(r, low, high):
     """A step in a stretch of the run, given as shares of it."""
-
-    def make(r):
-        steps = 20 * int(r.integers(5, 20))
-        step = int(r.integers(int(low * steps) + 1, int(high * steps)))
-        return step, steps, steps // 20
-
-    return make
+    steps = 20 * int(r.integers(5, 20))
+    step = int(r.integers(int(low * steps) + 1, int(high * steps)))
+    return step, steps, steps // 20
 
 
 @unit.exercise(
@@ -552,15 +544,12 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
 # ---- an arrow is moved ---------------------------------------------------------------------------
 
 
-def at_layer(n):
+@drawn
+def at_layer(r, n):
     """A model of three layers, asked for the values of one; the first has no v1 yet."""
-
-    def make(r):
-        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-        ids = r.integers(0, 7, (2, 5))
-        return models.Unwritten(r, 3), n, h, v1 if n else None, ids
-
-    return make
+    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+    ids = r.integers(0, 7, (2, 5))
+    return models.Unwritten(r, 3), n, h, v1 if n else None, ids
 
 
 @unit.exercise(

@@ -4,7 +4,7 @@ import numpy as np
 
 from homework import by_index
 from homework.by_index import softmax
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
 
@@ -68,12 +68,10 @@ hint: (V[-1] + V[0]) / 2
 # ---- Eq 2 ----------------------------------------------------------------------------------------
 
 
-def two_layers(same_keys):
-    def make(r):
-        q, k, v, k_m, v_m = normals(r, *[(2, 4, 2, 3)] * 5)
-        return q, k, v, k.copy() if same_keys else k_m, v_m
-
-    return make
+@drawn
+def two_layers(r, same_keys):
+    q, k, v, k_m, v_m = normals(r, *[(2, 4, 2, 3)] * 5)
+    return q, k, v, k.copy() if same_keys else k_m, v_m
 
 
 @unit.exercise(
@@ -136,14 +134,12 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
 # ---- Eq 8 ----------------------------------------------------------------------------------------
 
 
-def a_layer(T, lam):
-    def make(r):
-        q, k, v, v1 = normals(r, *[(2, T, 2, 3)] * 4)
-        weights = by_index.causal_weights
-        heads = [[weights(q[b, :, h], k[b, :, h]) for h in range(2)] for b in range(2)]
-        return np.array(heads), v, v1, lam
-
-    return make
+@drawn
+def a_layer(r, T, lam):
+    q, k, v, v1 = normals(r, *[(2, T, 2, 3)] * 4)
+    weights = by_index.causal_weights
+    heads = [[weights(q[b, :, h], k[b, :, h]) for h in range(2)] for b in range(2)]
+    return np.array(heads), v, v1, lam
 
 
 @unit.exercise(
@@ -192,12 +188,10 @@ hint: … + lam * (v1 - v)
 # ---- the learned mix -----------------------------------------------------------------------------
 
 
-def shares(by_head):
-    def make(r):
-        a, b = r.uniform(0.2, 1.5, size=(2, 4)) if by_head else r.uniform(0.2, 1.5, size=(2, 1))
-        return *normals(r, (2, 3, 4, 4), (2, 3, 4, 4)), a + np.zeros(4), b + np.zeros(4)
-
-    return make
+@drawn
+def shares(r, by_head):
+    a, b = r.uniform(0.2, 1.5, size=(2, 4)) if by_head else r.uniform(0.2, 1.5, size=(2, 1))
+    return *normals(r, (2, 3, 4, 4), (2, 3, 4, 4)), a + np.zeros(4), b + np.zeros(4)
 
 
 @unit.exercise(

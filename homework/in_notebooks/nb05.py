@@ -4,7 +4,7 @@ import numpy as np
 
 from homework.by_index import softmax
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
 
@@ -12,14 +12,11 @@ unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of note
 # ---- one stream of values ------------------------------------------------------------------------
 
 
-def at_layer(n):
+@drawn
+def at_layer(r, n):
     """A model of three layers, asked for the values of one; the first has no v1 yet."""
-
-    def make(r):
-        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-        return models.Unwritten(r, 3), n, h, v1 if n else None, r.integers(0, 7, (2, 5))
-
-    return make
+    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+    return models.Unwritten(r, 3), n, h, v1 if n else None, r.integers(0, 7, (2, 5))
 
 
 @unit.exercise(
@@ -80,12 +77,10 @@ hint: return self.layers[n].value(h) if n == 0 else v1
 # ---- whose rows ----------------------------------------------------------------------------------
 
 
-def one_or_all(one):
-    def make(r):
-        layers = int(r.integers(4, 13))
-        return layers, [0] if one else list(range(layers))
-
-    return make
+@drawn
+def one_or_all(r, one):
+    layers = int(r.integers(4, 13))
+    return layers, [0] if one else list(range(layers))
 
 
 def some(r):
@@ -149,23 +144,21 @@ hint: [max(a for a in anchors if a <= n) for n in range(layers)]
 # ---- how many bytes ------------------------------------------------------------------------------
 
 
-def a_plan(shared):
-    def make(r):
-        layers = int(r.integers(4, 13))
-        keys = values = list(range(layers))
-        if shared:
-            anchors = [0, *sorted(int(n) for n in r.permutation(layers - 1)[:2] + 1)]
-            values = owners_of(layers, anchors).tolist()
-            keys = owners_of(layers, list(range(0, layers, 2))).tolist()
-        return (
-            keys,
-            values,
-            int(r.integers(3, 9)),
-            int(r.choice([32, 64, 128])),
-            int(r.choice([4, 8])),
-        )
-
-    return make
+@drawn
+def a_plan(r, shared):
+    layers = int(r.integers(4, 13))
+    keys = values = list(range(layers))
+    if shared:
+        anchors = [0, *sorted(int(n) for n in r.permutation(layers - 1)[:2] + 1)]
+        values = owners_of(layers, anchors).tolist()
+        keys = owners_of(layers, list(range(0, layers, 2))).tolist()
+    return (
+        keys,
+        values,
+        int(r.integers(3, 9)),
+        int(r.choice([32, 64, 128])),
+        int(r.choice([4, 8])),
+    )
 
 
 @unit.exercise(

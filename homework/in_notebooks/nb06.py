@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
 
@@ -11,16 +11,13 @@ unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of noteb
 # ---- one term more -------------------------------------------------------------------------------
 
 
-def at_layer(n):
+@drawn
+def at_layer(r, n):
     """A model of three layers with a table each, asked for the values of one layer."""
-
-    def make(r):
-        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-        model, ids = models.WithTables(r, 3), r.integers(0, 7, (2, 5))
-        ids[:, 3] = ids[:, 1]  # a token that occurs twice
-        return model, n, h, v1 if n else None, ids
-
-    return make
+    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+    model, ids = models.WithTables(r, 3), r.integers(0, 7, (2, 5))
+    ids[:, 3] = ids[:, 1]  # a token that occurs twice
+    return model, n, h, v1 if n else None, ids
 
 
 @unit.exercise(
@@ -100,16 +97,13 @@ hint: return self.layers[n].value(h) + self.tables[n](ids)
 # ---- a value by look-up --------------------------------------------------------------------------
 
 
-def look_up(weights):
+@drawn
+def look_up(r, weights):
     """Values of two texts of five tokens, a table of eleven rows, and two weights."""
-
-    def make(r):
-        v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
-        ids = r.integers(5, 11, (2, 5))
-        ids[:, 3] = ids[:, 1]  # a token that occurs twice
-        return v, table, ids, *(r.uniform(0.3, 0.9, 2) + [0, 1] if weights else (1.0, 1.0))
-
-    return make
+    v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
+    ids = r.integers(5, 11, (2, 5))
+    ids[:, 3] = ids[:, 1]  # a token that occurs twice
+    return v, table, ids, *(r.uniform(0.3, 0.9, 2) + [0, 1] if weights else (1.0, 1.0))
 
 
 @unit.exercise(
@@ -167,13 +161,11 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
 # ---- what stands before a layer ------------------------------------------------------------------
 
 
-def streams(skip):
-    def make(r):
-        x, x0, early = r.normal(size=(3, 2, 4, 5))
-        r_, z = r.uniform(0.5, 2, 2)
-        return x, x0, early, r_, z, r.uniform(0.3, 0.9) if skip else 0.0
-
-    return make
+@drawn
+def streams(r, skip):
+    x, x0, early = r.normal(size=(3, 2, 4, 5))
+    r_, z = r.uniform(0.5, 2, 2)
+    return x, x0, early, r_, z, r.uniform(0.3, 0.9) if skip else 0.0
 
 
 @unit.exercise(
@@ -216,12 +208,10 @@ hint: x = x + w * early, and then r * x + z * x0.
 # ---- the furthest that a weight can go -----------------------------------------------------------
 
 
-def run_of(falls):
-    def make(r):
-        steps = int(r.integers(50, 90))
-        return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 1
-
-    return make
+@drawn
+def run_of(r, falls):
+    steps = int(r.integers(50, 90))
+    return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 1
 
 
 @unit.exercise(
@@ -283,14 +273,12 @@ def length(v):
     return np.sqrt((v**2).sum())
 
 
-def sums(sign):
-    def make(r):
-        lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens
-        x, y = r.normal(size=(2, 5, 6)) * [lengths, 1.5 + lengths[::-1]]
-        a, b = float(r.uniform(0.8, 1.5)), float(r.uniform(0.4, 0.7))
-        return (a if sign != "a" else -a), x, (-b if sign == "b" else b), y
-
-    return make
+@drawn
+def sums(r, sign):
+    lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens
+    x, y = r.normal(size=(2, 5, 6)) * [lengths, 1.5 + lengths[::-1]]
+    a, b = float(r.uniform(0.8, 1.5)), float(r.uniform(0.4, 0.7))
+    return (a if sign != "a" else -a), x, (-b if sign == "b" else b), y
 
 
 @unit.exercise(
@@ -359,15 +347,12 @@ in: length
 # ---- nanochat's gate -----------------------------------------------------------------------------
 
 
-def gates(width):
+@drawn
+def gates(r, width):
     """Values of two texts of five tokens, a table, ids, streams, and gates of two heads."""
-
-    def make(r):
-        v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
-        ids = r.integers(5, 11, (2, 5))
-        return v, table, ids, r.normal(size=(2, 5, width)), r.normal(size=(2, 12))
-
-    return make
+    v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
+    ids = r.integers(5, 11, (2, 5))
+    return v, table, ids, r.normal(size=(2, 5, width)), r.normal(size=(2, 12))
 
 
 @unit.exercise(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit
+from homework.marking import Part, Unit, drawn
 
 unit = Unit("nb07_dva", "Dynamic value attention", "The exercises of notebook 07.")
 
@@ -10,15 +10,12 @@ unit = Unit("nb07_dva", "Dynamic value attention", "The exercises of notebook 07
 # ---- a value for every pair ----------------------------------------------------------------------
 
 
-def mapped(gate):
+@drawn
+def mapped(r, gate):
     """A causal map of five tokens with the two streams and the queries' gates."""
-
-    def make(r):
-        weights = np.tril(r.random((5, 5))) + np.eye(5)
-        v, qR, kR = r.normal(size=(3, 5, 4))
-        return weights / weights.sum(1, keepdims=True), v, gate * qR, kR
-
-    return make
+    weights = np.tril(r.random((5, 5))) + np.eye(5)
+    v, qR, kR = r.normal(size=(3, 5, 4))
+    return weights / weights.sum(1, keepdims=True), v, gate * qR, kR
 
 
 @unit.exercise(

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from homework.marking import Part, Unit
+from homework.marking import Part, Unit, drawn
 
 unit = Unit("nb08_bypass", "The BERT bypass", "The exercises of notebook 08.")
 
@@ -13,18 +13,15 @@ unit = Unit("nb08_bypass", "The BERT bypass", "The exercises of notebook 08.")
 # ---- masking -------------------------------------------------------------------------------------
 
 
-def thrown(special):
+@drawn
+def thrown(r, special):
     """Texts with their dice; the dice are loaded, so that half of the pieces are chosen."""
-
-    def make(r):
-        ids, others = r.integers(10, 99, (2, 60)), r.integers(100, 199, (2, 60))
-        dice, ordinary = r.random((2, 60)) * 0.3, np.ones((2, 60), bool)
-        if special:
-            ordinary[:, [0, 20, -1]] = False
-            dice[:, 0] = 0.05
-        return ids, dice, ordinary, others, 4
-
-    return make
+    ids, others = r.integers(10, 99, (2, 60)), r.integers(100, 199, (2, 60))
+    dice, ordinary = r.random((2, 60)) * 0.3, np.ones((2, 60), bool)
+    if special:
+        ordinary[:, [0, 20, -1]] = False
+        dice[:, 0] = 0.05
+    return ids, dice, ordinary, others, 4
 
 
 @unit.exercise(
@@ -100,18 +97,15 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
 # ---- answers -------------------------------------------------------------------------------------
 
 
-def peaks(begins, ends):
+@drawn
+def peaks(r, begins, ends):
     """Scores of twelve positions: a question, a passage from 3 to 9, and what stands behind it."""
-
-    def make(r):
-        begin, end = 0.1 * r.normal(size=(2, 12)) - 5
-        inside, shift = np.isin(np.arange(12), range(3, 10)), int(r.integers(0, 2))
-        for scores, bumps in ((begin, begins), (end, ends)):
-            for place, height in bumps:
-                scores[place + (shift if place > 2 else 0)] += height
-        return begin, end, inside
-
-    return make
+    begin, end = 0.1 * r.normal(size=(2, 12)) - 5
+    inside, shift = np.isin(np.arange(12), range(3, 10)), int(r.integers(0, 2))
+    for scores, bumps in ((begin, begins), (end, ends)):
+        for place, height in bumps:
+            scores[place + (shift if place > 2 else 0)] += height
+    return begin, end, inside
 
 
 @unit.exercise(
@@ -185,14 +179,11 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
 WORDS = "tower river north castle king old norman bridge".split()
 
 
-def phrases(said, wanted):
+@drawn
+def phrases(r, said, wanted):
     """Two answers as lists of words, drawn anew: letters stand for words."""
-
-    def make(r):
-        names = dict(zip("abcdefgh", r.permutation(WORDS), strict=True))
-        return [str(names[x]) for x in said], [str(names[x]) for x in wanted]
-
-    return make
+    names = dict(zip("abcdefgh", r.permutation(WORDS), strict=True))
+    return [str(names[x]) for x in said], [str(names[x]) for x in wanted]
 
 
 @unit.exercise(
@@ -404,15 +395,12 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 # ---- the variance of a sum -----------------------------------------------------------------------
 
 
-def leaning(slope, alpha):
+@drawn
+def leaning(r, slope, alpha):
     """Values that go with what is added, or against it, away from zero and of an odd shape."""
-
-    def make(r):
-        x = r.normal(size=(2, 5, 3))
-        relu = np.maximum(x, 0)
-        return 1 + slope * relu + 0.3 * r.normal(size=x.shape), relu, alpha
-
-    return make
+    x = r.normal(size=(2, 5, 3))
+    relu = np.maximum(x, 0)
+    return 1 + slope * relu + 0.3 * r.normal(size=x.shape), relu, alpha
 
 
 @unit.exercise(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
 
@@ -14,14 +14,11 @@ def normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
-def streams(at, chosen, C):
+@drawn
+def streams(r, at, chosen, C):
     """Layer `at` of a stack: what it reads, the embedding, and its matrix."""
-
-    def make(r):
-        h, x0, W = normals(r, (2, 4, C), (2, 4, C), (C, C))
-        return at, chosen, normed(h), normed(x0), W
-
-    return make
+    h, x0, W = normals(r, (2, 4, C), (2, 4, C), (C, C))
+    return at, chosen, normed(h), normed(x0), W
 
 
 @unit.exercise(
@@ -236,17 +233,14 @@ hint: round(hidden - extra / (2 * width * layers))
 # ---- what does the token explain? ----------------------------------------------------------------
 
 
-def groups(features, means):
+@drawn
+def groups(r, features, means):
     """A quantity with a part that the token decides, off-centre. Each of four tokens stands there
     once or more, and not all ids occur."""
-
-    def make(r):
-        which = np.concatenate([np.arange(4), r.integers(0, 4, 9)])
-        token = means * r.normal(size=(4, features))
-        scale = 1 + np.arange(features)
-        return (3 + token[which] + r.normal(size=(13, features))) * scale, 5 * which + 2
-
-    return make
+    which = np.concatenate([np.arange(4), r.integers(0, 4, 9)])
+    token = means * r.normal(size=(4, features))
+    scale = 1 + np.arange(features)
+    return (3 + token[which] + r.normal(size=(13, features))) * scale, 5 * which + 2
 
 
 @unit.exercise(

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb10_bank_of_values", "Bank of Values", "The exercises of notebook 10.")
 
@@ -96,14 +96,11 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
 # ---- what is kept --------------------------------------------------------------------------------
 
 
-def stack(*kinds):
+@drawn
+def stack(r, *kinds):
     """A model of these kinds of layers behind two ordinary ones, and its sizes in bytes."""
-
-    def make(r):
-        layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.choice([3, 5])))]
-        return layers, 64 * int(r.integers(2, 13)), int(r.choice([2, 4])), int(r.choice([3, 8]))
-
-    return make
+    layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.choice([3, 5])))]
+    return layers, 64 * int(r.integers(2, 13)), int(r.choice([2, 4])), int(r.choice([3, 8]))
 
 
 @unit.exercise(
@@ -256,15 +253,12 @@ def no_values(made, weights, ids, table):
     return ""
 
 
-def weighed(distinct):
+@drawn
+def weighed(r, distinct):
     """Weights of one query, the ids of a text, and a table of nine rows."""
-
-    def make(r):
-        weights = r.random((2, 3, 6))
-        tokens = [r.permutation(9)[:6] if distinct else r.integers(2, 5, 6) for _ in range(2)]
-        return weights / weights.sum(-1, keepdims=True), np.stack(tokens), r.normal(size=(9, 3, 4))
-
-    return make
+    weights = r.random((2, 3, 6))
+    tokens = [r.permutation(9)[:6] if distinct else r.integers(2, 5, 6) for _ in range(2)]
+    return weights / weights.sum(-1, keepdims=True), np.stack(tokens), r.normal(size=(9, 3, 4))
 
 
 @unit.exercise(

@@ -14,7 +14,7 @@ from homework.in_notebooks.kernels import (
     once,
     told,
 )
-from homework.marking import Part, normals
+from homework.marking import Part, drawn, normals
 
 unit = KernelUnit(
     "nb11a_write_a_kernel",
@@ -370,12 +370,10 @@ def launch_gather(q, k, table, ids, gain, M, N):
     return Launch((blocks(T, M),), arguments, dict(D=D, M=M, N=N), (out, lse))
 
 
-def named(T):
-    def make(r):
-        q, k, table = normals(r, (T, 16), (T, 16), (T, 16))
-        return q, k, table, r.integers(0, 9, T), 0.7, 16, 16
-
-    return make
+@drawn
+def named(r, T):
+    q, k, table = normals(r, (T, 16), (T, 16), (T, 16))
+    return q, k, table, r.integers(0, 9, T), 0.7, 16, 16
 
 
 @unit.exercise(

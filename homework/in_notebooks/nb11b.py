@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty, told
-from homework.marking import Part, normals
+from homework.marking import Part, drawn, normals
 
 unit = KernelUnit(
     "nb11b_decode_and_the_best_kernel",
@@ -16,12 +16,10 @@ unit = KernelUnit(
 )
 
 
-def past(S, splits):
-    def make(r):
-        q, k, table = normals(r, (2, 16), (S, 2, 16), (9, 2, 16))
-        return q, k, table, r.integers(0, 6, S), splits, 4
-
-    return make
+@drawn
+def past(r, S, splits):
+    q, k, table = normals(r, (2, 16), (S, 2, 16), (9, 2, 16))
+    return q, k, table, r.integers(0, 6, S), splits, 4
 
 
 # ---- split, and join -----------------------------------------------------------------------------
@@ -171,14 +169,10 @@ def launch_scatter(q, k, ids, V, bound, N):
     return Launch((blocks(S, N), H), arguments, dict(D=D, N=N), (bins,), shared=True)
 
 
-def weights(S):
-    def make(r):
-        q, k = (
-            x / np.sqrt((x**2).mean(-1, keepdims=True)) for x in normals(r, (2, 16), (S, 2, 16))
-        )
-        return q, k, r.integers(0, 6, S), 8, 4.0, 8
-
-    return make
+@drawn
+def weights(r, S):
+    q, k = (x / np.sqrt((x**2).mean(-1, keepdims=True)) for x in normals(r, (2, 16), (S, 2, 16)))
+    return q, k, r.integers(0, 6, S), 8, 4.0, 8
 
 
 @unit.exercise(

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from homework.marking import Part, Unit
+from homework.marking import Part, Unit, drawn
 
 unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of notebook 12.")
 
@@ -12,17 +12,14 @@ unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of n
 # ---- two scores, each with an error --------------------------------------------------------------
 
 
-def two_scores(tasks):
+@drawn
+def two_scores(r, tasks):
     """Scores of two models on some tasks, and their standard errors, of unlike sizes."""
-
-    def make(r):
-        old, new = 0.2 + 0.3 * r.random((2, tasks))
-        old_error, new_error = 0.01 + 0.05 * r.random((2, tasks))
-        if tasks == 1:  # the new one is better; among many, some are worse
-            new = old + 0.1 + 0.1 * r.random(1)
-        return new, new_error, old, old_error
-
-    return make
+    old, new = 0.2 + 0.3 * r.random((2, tasks))
+    old_error, new_error = 0.01 + 0.05 * r.random((2, tasks))
+    if tasks == 1:  # the new one is better; among many, some are worse
+        new = old + 0.1 + 0.1 * r.random(1)
+    return new, new_error, old, old_error
 
 
 @unit.exercise(
@@ -79,14 +76,11 @@ hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
 # ---- a paired interval ---------------------------------------------------------------------------
 
 
-def runs(pairs, t):
+@drawn
+def runs(r, pairs, t):
     """Losses of a plan and of the baseline: seeds move both together."""
-
-    def make(r):
-        seed = 3 + 0.3 * r.normal(size=pairs)
-        return seed - 0.1 + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
-
-    return make
+    seed = 3 + 0.3 * r.normal(size=pairs)
+    return seed - 0.1 + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
 
 
 @unit.exercise(

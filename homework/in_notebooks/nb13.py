@@ -3,7 +3,7 @@ goes deeper: which row two ids choose, and where a matrix may go."""
 
 import numpy as np
 
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook 13.")
 
@@ -27,14 +27,11 @@ def layer_normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
 
 
-def dial(n, j):
+@drawn
+def dial(r, n, j):
     """Five streams (N, B, T, C), which grow and lean to one side; a layer, a dial, W_V (E, C)."""
-
-    def make(r):
-        streams, w = normals(r, (5, 2, 3, 4), (6, 4))
-        return (streams + 0.5) * np.arange(1, 6)[:, None, None, None], n, j, w
-
-    return make
+    streams, w = normals(r, (5, 2, 3, 4), (6, 4))
+    return (streams + 0.5) * np.arange(1, 6)[:, None, None, None], n, j, w
 
 
 @unit.exercise(
