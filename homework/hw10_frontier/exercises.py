@@ -25,9 +25,6 @@ unit = Unit(
 PRIME = 2**31 - 1
 
 
-# -------------------------------------------------------------------------------------------- slots
-
-
 def slot_of(numbers, factors, total, rows):
     """((f_0 x_0 + f_1 x_1 + … + total) mod p) mod rows, in Python's whole numbers."""
     found = sum(int(f) * int(x) for f, x in zip(factors, numbers, strict=True)) + int(total)
@@ -111,9 +108,6 @@ in: slot_of
 """)
 
 
-# ------------------------------------------------------------------------------------- one latent
-
-
 @drawn
 def latent_cache(r, S, large=False):
     n = int(r.choice(S))
@@ -180,9 +174,6 @@ after: A position costs one latent and one turned key, whatever the number of he
 20 | y is one vector of M numbers: the heads are added up
      heads.sum(0) => heads.T
 """)
-
-
-# ---------------------------------------------------------------------------- the key as the value
 
 
 def rotated(x, cos, sin):
@@ -271,9 +262,6 @@ after: One row a token and layer is all that is kept: half of the cache, and a m
 """)
 
 
-# ----------------------------------------------------------------------------- the own value taken
-
-
 @drawn
 def heard(r, T, S, H, G):
     y, v, a = normals(r, (2, T, H, 5), (2, S, G, 5), (H,))
@@ -333,9 +321,6 @@ after: At a = 0 the layer is standard attention, so the share is learned or it i
 12 | you took out a share of the whole value, whatever was heard: only what lies along it goes
      product / size * own => own
 """)
-
-
-# ------------------------------------------------------------------------------ guess, then refute
 
 
 def near(which, right, why):
@@ -451,9 +436,6 @@ after: The gate on the way out belongs to the token that looks, a gate on values
 8 | both sides are equal here
     uniform() => np.eye(3)
 """)
-
-
-# ----------------------------------------------------------------------------------------- stretch
 
 
 @drawn

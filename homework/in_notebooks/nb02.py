@@ -10,9 +10,6 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb02_transformer", "A transformer that trains", "The exercises of notebook 02.")
 
 
-# ---- the norm, and the MLP -----------------------------------------------------------------------
-
-
 def vectors(*shape, size=1, offset=0):
     return lambda r: (size * (r.normal(size=shape) + offset),)
 
@@ -127,9 +124,6 @@ hint: self.down(self.up(h).relu().square())
 """)
 
 
-# ---- the way through a GPT -----------------------------------------------------------------------
-
-
 def a_model(layers):
     return lambda r: (models.GPT(r, layers), r.integers(0, 7, (2, 5)))
 
@@ -216,9 +210,6 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
 """)
 
 
-# ---- the loop ------------------------------------------------------------------------------------
-
-
 @drawn
 def to_train(r, many):
     """A model of two weights, its optimizer, and batches of eight examples."""
@@ -287,9 +278,6 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
 4 | your list lacks the first loss, that of the model before any step
     losses) => losses[1:])
 """)
-
-
-# ---- from a gradient to a step -------------------------------------------------------------------
 
 
 @drawn
@@ -460,9 +448,6 @@ hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A
 """)
 
 
-# ---- the schedule --------------------------------------------------------------------------------
-
-
 @drawn
 def moment(r, low, high):
     """A step in a stretch of the run, given as shares of it."""
@@ -539,9 +524,6 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
 1 | your rate falls along a cosine; a line is wanted
     1 + (end - 1) * done => end + (1 - end) * (1 + np.cos(np.pi * done)) / 2
 """)
-
-
-# ---- an arrow is moved ---------------------------------------------------------------------------
 
 
 @drawn

@@ -13,9 +13,6 @@ def maps(r, *batch, T=6):
     return e / e.sum(-1, keepdims=True)
 
 
-# ---- what a head looks at ------------------------------------------------------------------------
-
-
 @unit.exercise(
     Part("the token itself", 1, lambda r: (maps(r, 3), 0)),
     Part("tokens before", 2, lambda r: (maps(r, 2, T=7), int(r.integers(1, 4)))),
@@ -64,9 +61,6 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
 3 | those are the weights of every query; wanted their mean
     .mean(1) =>
 """)
-
-
-# ---- Eq 11 as it should be -----------------------------------------------------------------------
 
 
 def entropy_of(p):
@@ -143,9 +137,6 @@ in: entropy_of
 """)
 
 
-# ---- Eq 13 without its pairs ---------------------------------------------------------------------
-
-
 def units(h):
     return h / np.linalg.norm(h, axis=-1, keepdims=True)
 
@@ -218,9 +209,6 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
 2 | you compared the tokens with their mean; wanted the pairs
     => (units(h) * units(h.mean(1, keepdims=True))).sum(-1).mean(-1)
 """)
-
-
-# ---- Eq 12 ---------------------------------------------------------------------------------------
 
 
 def offset(*shape):

@@ -9,9 +9,6 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
 
 
-# ---- one line ------------------------------------------------------------------------------------
-
-
 @unit.exercise(
     Part("the second layer", 1, lambda r: normals(r, (2, 2, 3, 2, 4))),
     Part("deep layers", 2, lambda r: normals(r, (int(r.integers(4, 8)), 2, 3, 2, 4))),
@@ -63,9 +60,6 @@ hint: (V[-1] + V[0]) / 2
 3 | you gave every layer its half of the first; wanted are this layer's alone, V[-1]
     => (V + V[0]) / 2
 """)
-
-
-# ---- Eq 2 ----------------------------------------------------------------------------------------
 
 
 @drawn
@@ -131,9 +125,6 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
 """)
 
 
-# ---- Eq 8 ----------------------------------------------------------------------------------------
-
-
 @drawn
 def a_layer(r, T, lam):
     q, k, v, v1 = normals(r, *[(2, T, 2, 3)] * 4)
@@ -183,9 +174,6 @@ hint: … + lam * (v1 - v)
 3 | heads stand before positions in yours: wanted (B, T, H, D)
     => neutreno(A, v, v1, lam).swapaxes(1, 2)
 """)
-
-
-# ---- the learned mix -----------------------------------------------------------------------------
 
 
 @drawn

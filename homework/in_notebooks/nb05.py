@@ -9,9 +9,6 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
 
 
-# ---- one stream of values ------------------------------------------------------------------------
-
-
 @drawn
 def at_layer(r, n):
     """A model of three layers, asked for the values of one; the first has no v1 yet."""
@@ -72,9 +69,6 @@ hint: return self.layers[n].value(h) if n == 0 else v1
 1 | your first layer offers its stream
     else own => else h
 """)
-
-
-# ---- whose rows ----------------------------------------------------------------------------------
 
 
 @drawn
@@ -139,9 +133,6 @@ hint: [max(a for a in anchors if a <= n) for n in range(layers)]
 2 | you gave every anchor as many layers; each reaches to the next one, wherever that is
     append(owner) => append(anchors[n * len(anchors) // layers])
 """)
-
-
-# ---- how many bytes ------------------------------------------------------------------------------
 
 
 @drawn
@@ -223,9 +214,6 @@ hint: (len(set(keys)) + len(set(values))) * groups * width * size
 """)
 
 
-# ---- GQA's heads ---------------------------------------------------------------------------------
-
-
 def grouped(G, H):
     return lambda r: (*normals(r, (2, 4, G, 3)), H)
 
@@ -272,9 +260,6 @@ hint: Each head is needed H // G times, next to itself: repeat_interleave along 
 3 | you filled up with zeros; neighbours share a head
     rows[:, :, h // (H // G)] => rows[:, :, h] if h < G else 0
 """)
-
-
-# ---- a decoding step -----------------------------------------------------------------------------
 
 
 def a_step(S):
@@ -343,9 +328,6 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and r
 3 | your output has lost the axis of its one token: wanted (B, 1, H, D)
     y, grown => y[:, 0], grown
 """)
-
-
-# ---- all values of SVFormer, as a table ----------------------------------------------------------
 
 
 def a_whole_model(r):

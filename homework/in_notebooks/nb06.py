@@ -8,9 +8,6 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
 
 
-# ---- one term more -------------------------------------------------------------------------------
-
-
 @drawn
 def at_layer(r, n):
     """A model of three layers with a table each, asked for the values of one layer."""
@@ -94,9 +91,6 @@ hint: return self.layers[n].value(h) + self.tables[n](ids)
 """)
 
 
-# ---- a value by look-up --------------------------------------------------------------------------
-
-
 @drawn
 def look_up(r, weights):
     """Values of two texts of five tokens, a table of eleven rows, and two weights."""
@@ -158,9 +152,6 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
 """)
 
 
-# ---- what stands before a layer ------------------------------------------------------------------
-
-
 @drawn
 def streams(r, skip):
     x, x0, early = r.normal(size=(3, 2, 4, 5))
@@ -203,9 +194,6 @@ hint: x = x + w * early, and then r * x + z * x0.
 2 | w stands on the early stream, not on x
     x[i] + w * early => w * x[i] + early
 """)
-
-
-# ---- the furthest that a weight can go -----------------------------------------------------------
 
 
 @drawn
@@ -264,9 +252,6 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
 2 | you held the rate for `falling` steps; so many it FALLS, and these come last
     => lr * falling + lr * (steps - falling + 1) / 2
 """)
-
-
-# ---- a share of what is there --------------------------------------------------------------------
 
 
 def length(v):
@@ -342,9 +327,6 @@ in: length
 2 | you summed the features; a length is the root of the sum of their squares
     np.sqrt((v**2).sum()) => v.sum()
 """)
-
-
-# ---- nanochat's gate -----------------------------------------------------------------------------
 
 
 @drawn

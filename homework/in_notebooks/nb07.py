@@ -7,9 +7,6 @@ from homework.marking import Part, Unit, drawn
 unit = Unit("nb07_dva", "Dynamic value attention", "The exercises of notebook 07.")
 
 
-# ---- a value for every pair ----------------------------------------------------------------------
-
-
 @drawn
 def mapped(r, gate):
     """A causal map of five tokens with the two streams and the queries' gates."""
@@ -119,9 +116,6 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
 """)
 
 
-# ---- a gate that stands still --------------------------------------------------------------------
-
-
 def matrices(still):
     return lambda r: (*r.normal(size=(2, 5, 5)), np.ones(5) if still else r.normal(size=5))
 
@@ -168,9 +162,6 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
 2 | both matrices are turned round: a row belongs to an input, a column to a feature
     => (W_V + W_KR * c).T
 """)
-
-
-# ---- how large is the model? ---------------------------------------------------------------------
 
 
 def shape(layers):

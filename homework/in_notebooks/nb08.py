@@ -10,9 +10,6 @@ from homework.marking import Part, Unit, drawn
 unit = Unit("nb08_bypass", "The BERT bypass", "The exercises of notebook 08.")
 
 
-# ---- masking -------------------------------------------------------------------------------------
-
-
 @drawn
 def thrown(r, special):
     """Texts with their dice; the dice are loaded, so that half of the pieces are chosen."""
@@ -92,9 +89,6 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
 2 | nothing is hidden in yours: the lowest 80 % read the mask
     np.where(hidden, mask => np.where(hidden, others
 """)
-
-
-# ---- answers -------------------------------------------------------------------------------------
 
 
 @drawn
@@ -257,9 +251,6 @@ hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
 """)
 
 
-# ---- the bypass ----------------------------------------------------------------------------------
-
-
 def normal_cdf(x):
     return (1 + np.vectorize(math.erf)(x / 2**0.5)) / 2
 
@@ -319,9 +310,6 @@ hint: One sum: x @ W_V, and alpha times F.relu(x).
 2 | relu stands in the wrong term: X W_V as it is, and alpha relu(X)
     => np.maximum(x @ W_V, 0) + alpha * x
 """)
-
-
-# ---- judging -------------------------------------------------------------------------------------
 
 
 def runs_of(n, m, better=4):
@@ -390,9 +378,6 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 2 | two errors ADD up in squares; you took the mean of the squares
     s_a / n + s_b / m => (s_a / n + s_b / m) / 2
 """)
-
-
-# ---- the variance of a sum -----------------------------------------------------------------------
 
 
 @drawn

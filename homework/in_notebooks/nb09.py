@@ -7,9 +7,6 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
 
 
-# ---- the empty box: row 8, and any other choice of layers ----------------------------------------
-
-
 def normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
@@ -84,9 +81,6 @@ hint: stream = x0 if n in chosen else h
 """)
 
 
-# ---- four ways to use a second source ------------------------------------------------------------
-
-
 @unit.exercise(
     Part(
         "two coefficients",
@@ -153,9 +147,6 @@ hint: return a * V, a * other, (V + other) / 2, a * V + b * other
 1 | a and b in row 11 are used as they are; you divided by their sum
     a * V + b * other => (a * V + b * other) / (a + b)
 """)
-
-
-# ---- equal parameters ----------------------------------------------------------------------------
 
 
 def model(r):
@@ -228,9 +219,6 @@ hint: round(hidden - extra / (2 * width * layers))
 2 | what the plan has more is taken off `hidden`; you multiplied
     hidden - extra / unit_of_width => hidden * (1 - extra / unit_of_width)
 """)
-
-
-# ---- what does the token explain? ----------------------------------------------------------------
 
 
 @drawn

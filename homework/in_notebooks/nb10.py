@@ -9,9 +9,6 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb10_bank_of_values", "Bank of Values", "The exercises of notebook 10.")
 
 
-# ---- the layer -----------------------------------------------------------------------------------
-
-
 def looked_up(T, S):
     """Queries, keys, ids (some token comes twice), a table, a gain and a scale."""
     return lambda r: (
@@ -93,9 +90,6 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
 """)
 
 
-# ---- what is kept --------------------------------------------------------------------------------
-
-
 @drawn
 def stack(r, *kinds):
     """A model of these kinds of layers behind two ordinary ones, and its sizes in bytes."""
@@ -156,9 +150,6 @@ hint: (2 streams where the word begins with own, else 1) * kv_width * number, an
 2 | keys are kept in every layer, not once
     len(layers) => 1
 """)
-
-
-# ---- when does it pay? ---------------------------------------------------------------------------
 
 
 def without_windows(r):
@@ -225,9 +216,6 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
 1 | a layer keeps the SMALLER of T and its window: min(T, rows)
     min(T => max(T
 """)
-
-
-# ---- reading by token ----------------------------------------------------------------------------
 
 
 def no_values(made, weights, ids, table):

@@ -9,9 +9,6 @@ from homework.marking import Part, Unit, drawn
 unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of notebook 12.")
 
 
-# ---- two scores, each with an error --------------------------------------------------------------
-
-
 @drawn
 def two_scores(r, tasks):
     """Scores of two models on some tasks, and their standard errors, of unlike sizes."""
@@ -71,9 +68,6 @@ hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
 2 | the squares are ADDED, also for a difference
     new_error**2 + old_error**2 => abs(new_error**2 - old_error**2)
 """)
-
-
-# ---- a paired interval ---------------------------------------------------------------------------
 
 
 @drawn
@@ -139,9 +133,6 @@ hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; return d.mean(),
 2 | you added two spreads; a pair shares its seed, so take the spread of the DIFFERENCES
     d.std(ddof=1) => (plan.std(ddof=1) + baseline.std(ddof=1))
 """)
-
-
-# ---- a test without a bell curve -----------------------------------------------------------------
 
 
 def on_both_sides(r):
@@ -210,9 +201,6 @@ hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @
 1 | d has a sum of its own, with the signs that were measured; you took the furthest possible
     ours = abs(d.sum()) => ours = abs(d).sum()
 """)
-
-
-# ---- many tests at once --------------------------------------------------------------------------
 
 
 def ps(r):

@@ -10,9 +10,6 @@ unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook
 PRIME = 2**31 - 1
 
 
-# ---- V from an earlier stream --------------------------------------------------------------------
-
-
 def normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
@@ -86,9 +83,6 @@ hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and import
 """)
 
 
-# ---- the key as the value ------------------------------------------------------------------------
-
-
 def reads(r):
     """Weights (H, T, S), turned keys (S, H, D), cos and sin (T, D/2) of the last T places."""
     H, T, S, D = 2, 3, 5, 8
@@ -147,9 +141,6 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
 4 | every query turns back by its own place: you took the last one's for all
     cos[:, None], sin[:, None] => cos[-1:, None], sin[-1:, None]
 """)
-
-
-# ---- what is taken out ---------------------------------------------------------------------------
 
 
 @unit.exercise(Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))))
@@ -214,9 +205,6 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     y - product => y - np.abs(product)
     y - product => y - np.maximum(product, 0)
 """)
-
-
-# ---- the row that two ids choose -----------------------------------------------------------------
 
 
 def texts(r):
@@ -288,9 +276,6 @@ hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1
 """)
 
 
-# ---- one latent for keys and values --------------------------------------------------------------
-
-
 def no_keys(made, q, latent, up):
     """What is made of the latent and W_UK, and of no query, is a key."""
     if any(x.of == {"latent", "up"} for x in made):
@@ -350,9 +335,6 @@ hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One
     return scores => return scores / latent.shape[1] ** 0.5
     return scores => return scores / q.shape[2] ** 0.5
 """)
-
-
-# ---- five caches ---------------------------------------------------------------------------------
 
 
 def shapes(r):
@@ -424,8 +406,6 @@ hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` str
     turned = layers * keys => turned = layers * keys // 2
 """)
 
-
-# ---- a gate as dynamic values --------------------------------------------------------------------
 
 MAPS = [np.eye(6), np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]]  # two causal maps, (T, T)
 
