@@ -30,6 +30,7 @@ Above all mistakes stand
     takes: …            its level (easy, medium, hard, stretch), and how many minutes
     hint: …             for whoever lost points, the first and then the next
     hint for PART: …    for whoever lost this part
+    off for PART: …     what is said of a prediction that is not near
     after: …            why it is so: for whoever has earned every part, on the public card
     in: name, name      edits may lie in these functions, too, which the oracle calls
 """
@@ -44,6 +45,7 @@ from dataclasses import dataclass, field
 
 HEAD = re.compile(r"(\d+) \| (.+)")
 TAKES = re.compile(r"takes: (\w+), (\d+) minutes")
+OFF = re.compile(r"off for (.+?): (.+)")
 HINT = re.compile(r"hint(?: for (.+?))?: (.+)")
 
 
@@ -65,10 +67,11 @@ class Mistake:
 @dataclass
 class Table:
     """What a table says: mistakes, and above them level and minutes, hints, as (part or None,
-    hint), why it is so, and the names of helpers."""
+    hint), {part: what is told where it is off}, why it is so, and the names of helpers."""
 
     takes: tuple = ("", 0)
     hints: list = field(default_factory=list)
+    off: dict = field(default_factory=dict)
     after: str = ""
     helpers: list = field(default_factory=list)
     mistakes: list = field(default_factory=list)
@@ -99,6 +102,8 @@ def read(table, first=1):
             made.takes = takes[1], int(takes[2])
         elif not found and (hint := HINT.fullmatch(text)):
             made.hints.append(hint.groups())
+        elif not found and (off := OFF.fullmatch(text)):
+            made.off[off[1]] = off[2]
         elif not found and text.startswith("after: "):
             made.after = text.removeprefix("after: ")
         elif not found and text.startswith("in: "):

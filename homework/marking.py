@@ -100,7 +100,8 @@ def normals(r, *shapes):
 
 
 def drawn(make):
-    """A maker of inputs that is told more than the rng: name(…) is what a part asks for."""
+    """A maker of inputs that is told more than the rng: name(…) is what a part asks for. Or one
+    that judges more than the answer."""
     return lambda *what, **how: lambda r: make(r, *what, **how)
 
 
@@ -119,6 +120,7 @@ class Exercise:
 
     level, minutes = "", 0  # how hard it is, and how long it takes
     all_hints, after = (), ""  # and why it is so: for whoever has earned every part, on the card
+    off = {}  # what is told of a part that has no right answer alone, where nothing else is
 
     def __init__(self, oracle, parts, forbids=None):
         self.oracle = oracle
@@ -218,7 +220,7 @@ class Exercise:
                     part.accept([array.astype("f8") for array in answer], *inputs)
                 return ""
             except Refused as why:
-                return str(why)
+                return str(why) or self.off[part.name]
             except Exception:
                 return UNCLEAR
         return compare(answer, self.expected(part, seed, case), dtype_of(inputs), hidden)
@@ -297,7 +299,8 @@ def need(answer, **dimensions):
     return answer
 
 
-def refuse(when, why):
+def refuse(when, why=""):
+    """Refuse an answer with this sentence; without one, with its part's `off for PART: …`."""
     if when:
         raise Refused(why)
 
@@ -306,6 +309,17 @@ def per_cent(said):
     """The number, refused where it is a share of one."""
     refuse(0 < said < 1, "per cent, not a fraction: 50, not 0.5")
     return said
+
+
+def guesses(*names):
+    """How a prediction of so many numbers is judged: near(which, right, within) is for one."""
+
+    @drawn
+    def near(answer, which, right, within, read=float):
+        said = read(need(answer, **dict.fromkeys(names, 0))[which])
+        refuse(abs(said - right) > within)
+
+    return near
 
 
 LAYOUT = (
@@ -468,13 +482,14 @@ class Unit:
             told = edits.read(table, called.f_lineno)
             ways = list(edits.ways_of(exercise.oracle, told))
             parts = {None, *(part.name for part in exercise.parts)}
-            if lost := [part for part, _ in told.hints if part not in parts]:
-                raise edits.Misprint(f"a hint for {lost[0]!r}, which is no part")
+            for part in [*(part for part, _ in told.hints), *told.off]:
+                if part not in parts:
+                    raise edits.Misprint(f"there is no part {part!r}")
         except edits.Misprint as why:
             where = Path(called.f_code.co_filename).name
             raise edits.Misprint(f"{where}, {exercise.name}: {why}") from None
         exercise.level, exercise.minutes = told.takes
-        exercise.all_hints, exercise.after = told.hints, told.after
+        exercise.all_hints, exercise.after, exercise.off = told.hints, told.after, told.off
         exercise.bodies = ways[0][2].bodies if ways else ()
         exercise.name_mistakes(
             Wrong(name, mistake.loses, mistake.says, made, mistake.hint)

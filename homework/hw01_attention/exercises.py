@@ -565,43 +565,16 @@ def output_size(scale):
     return float(np.sqrt(np.mean(squares)))
 
 
-def near(which, scale, why):
-    def accept(answer):
-        said = need(answer, even=0, with_root=0, without=0)[which]
-        refuse(abs(said / output_size(scale) - 1) > 0.2, why)
-
-    return accept
+@drawn
+def near(answer, which, scale):
+    said = need(answer, even=0, with_root=0, without=0)[which]
+    refuse(abs(said / output_size(scale) - 1) > 0.2)
 
 
 @unit.exercise(
-    Part(
-        "even weights",
-        2,
-        None,
-        near(0, 0, "not within a fifth of what is measured: how large is a mean of 1,024 numbers?"),
-    ),
-    Part(
-        "with the root",
-        2,
-        None,
-        near(
-            1,
-            1 / 8,
-            "not within a fifth of what is measured with the root: exp of a score, with a standard "
-            "deviation of 1, varies; so some values count more than others, and fewer are averaged",
-        ),
-    ),
-    Part(
-        "without the root",
-        2,
-        None,
-        near(
-            2,
-            1,
-            "not within a fifth of what is measured without the root: how many values does a query "
-            "take, if scores have a standard deviation of 8?",
-        ),
-    ),
+    Part("even weights", 2, None, near(0, 0)),
+    Part("with the root", 2, None, near(1, 1 / 8)),
+    Part("without the root", 2, None, near(2, 1)),
 )
 def predict_output_size():
     """Predict, then measure: a query, 1,024 keys and values, all standard normal and 64 wide, so a
@@ -614,6 +587,11 @@ def predict_output_size():
 
 unit.mistakes("""
 takes: medium, 8 minutes
+off for even weights: not within a fifth of what is measured: how large is a mean of 1,024 numbers?
+off for with the root: not within a fifth of what is measured with the root: exp of a score, with a
+    | standard deviation of 1, varies; so some values count more than others, and fewer are averaged
+off for without the root: not within a fifth of what is measured without the root: how many values
+    | does a query take, if scores have a standard deviation of 8?
 hint: The values are independent, so the squares add up: the mean square of the output is the sum of
     | the squared weights. For even weights that is one line.
 hint: With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean of

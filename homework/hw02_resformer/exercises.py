@@ -591,38 +591,18 @@ def entropy_received(which):
     return float(entropy_of(received / received.sum()))
 
 
-def near(which, why):
-    def accept(answer):
-        said = need(answer, before=0, sink=0, window=0)
-        refuse(
-            said[0] == said[1] == said[2],
-            "one number three times is no prediction: the three differ",
-        )
-        off = abs(said[which] - entropy_received(which))
-        refuse(off > 0.2, f"more than 0.2 from what is measured: {why}")
-
-    return accept
+@drawn
+def near(answer, which):
+    said = need(answer, before=0, sink=0, window=0)
+    equal = said[0] == said[1] == said[2]
+    refuse(equal, "one number three times is no prediction: the three differ")
+    refuse(abs(said[which] - entropy_received(which)) > 0.2)
 
 
 @unit.exercise(
-    Part(
-        "everyone looks at the token before",
-        2,
-        None,
-        near(0, "how often is each token looked at? Importance does not ask how sharp a row is"),
-    ),
-    Part(
-        "half on the first token, half on itself",
-        2,
-        None,
-        near(1, "half of everything lies on one token, the other half on all of them evenly"),
-    ),
-    Part(
-        "evenly over the last 256",
-        4,
-        None,
-        near(2, "a query looks at 256 tokens; how many queries look at a token?"),
-    ),
+    Part("everyone looks at the token before", 2, None, near(0)),
+    Part("half on the first token, half on itself", 2, None, near(1)),
+    Part("evenly over the last 256", 4, None, near(2)),
 )
 def predict_entropies():
     """Predict, then measure: the entropy of token importance (natural log, Eq 11 as it should be)
@@ -635,6 +615,12 @@ def predict_entropies():
 
 unit.mistakes("""
 takes: medium, 9 minutes
+off for everyone looks at the token before: more than 0.2 from what is measured: how often is each
+    | token looked at? Importance does not ask how sharp a row is
+off for half on the first token, half on itself: more than 0.2 from what is measured: half of
+    | everything lies on one token, the other half on all of them evenly
+off for evenly over the last 256: more than 0.2 from what is measured: a query looks at 256 tokens;
+    | how many queries look at a token?
 hint: log 2048 is 7.62: every token receives the same. In which of the three maps is that nearly so?
 hint: Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus half of
     | log 2048.

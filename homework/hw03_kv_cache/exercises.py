@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw03_kv_cache",
@@ -561,44 +561,14 @@ def saved(windows, tokens):
 SIX_OF_24 = 100 * (1 - (24 + 6) / 48)  # six layers of 24 make values
 
 
-def near(which, value, why, within=5):
-    def accept(answer):
-        said = per_cent(need(answer, full=0, sssl=0, one=0)[which])
-        refuse(abs(said - value) > within, f"more than {within} points from the count: {why}")
-
-    return accept
+near = guesses("full", "sssl", "one")
+SSSL, ONE_IN_12 = saved([512, 512, 512, 0] * 3, 65536), saved([512] * 11 + [0], 65536)
 
 
 @unit.exercise(
-    Part(
-        "24 layers, six of which make values",
-        3,
-        None,
-        near(0, SIX_OF_24, "all 24 streams of keys stay, and six of values"),
-    ),
-    Part(
-        "three windows to one full layer",
-        3,
-        None,
-        near(
-            1,
-            saved([512, 512, 512, 0] * 3, 65536),
-            "the standard model's windowed layers keep 513 rows each; V_1, which stays whole, is "
-            "not one of many",
-        ),
-    ),
-    Part(
-        "one full layer in twelve",
-        2,
-        None,
-        near(
-            2,
-            saved([512] * 11 + [0], 65536),
-            "as long as one reader sees everything, V_1 stays whole; what do the other eleven "
-            "value streams weigh?",
-            within=2,
-        ),
-    ),
+    Part("24 layers, six of which make values", 3, None, near(0, SIX_OF_24, 5, per_cent)),
+    Part("three windows to one full layer", 3, None, near(1, SSSL, 5, per_cent)),
+    Part("one full layer in twelve", 2, None, near(2, ONE_IN_12, 2, per_cent)),
 )
 def predict_savings():
     """Predict, then count: how many per cent of the standard cache are saved? Three numbers.
@@ -608,15 +578,17 @@ def predict_savings():
     512 keys to their left and keep no more than they see. (3) SVFormer, 12 layers of which only the
     last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
     """
-    return (
-        SIX_OF_24,
-        saved([512, 512, 512, 0] * 3, 65536),
-        saved([512] * 11 + [0], 65536),
-    )
+    return SIX_OF_24, SSSL, ONE_IN_12
 
 
 unit.mistakes("""
 takes: easy, 5 minutes
+off for 24 layers, six of which make values: more than 5 points from the count: all 24 streams of
+    | keys stay, and six of values
+off for three windows to one full layer: more than 5 points from the count: the standard model's
+    | windowed layers keep 513 rows each; V_1, which stays whole, is not one of many
+off for one full layer in twelve: more than 2 points from the count: as long as one reader sees
+    | everything, V_1 stays whole; what do the other eleven value streams weigh?
 hint: Write the numbers down before you compute anything; then let `windowed_bytes` below correct
     | you.
 hint: In full streams: windowed layers weigh next to nothing. What is left of the two caches?

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw04_value_embeddings",
@@ -511,39 +511,12 @@ after: What is scheduled is how far a query looks back, in whole blocks; the len
 """)
 
 
-def near(which, wanted, within, why):
-    def accept(answer):
-        said = need(answer, second=0, share=0)[which]
-        refuse(abs((per_cent(said) if which else said) - wanted) > within, why)
-
-    return accept
+near = guesses("second", "share")
 
 
 @unit.exercise(
-    Part(
-        "layer 0",
-        3,
-        None,
-        near(
-            0,
-            16.6,
-            0.05,
-            "not within 0.05: with the same gradient at every step and twice the rate, how far "
-            "does Adam carry the second while the first goes from 1 to 9.3?",
-        ),
-    ),
-    Part(
-        "a long stream taken away",
-        3,
-        None,
-        near(
-            1,
-            60.0,
-            2,
-            "more than 2 points off: of x - 0.5 x', x' three times as long, how much of the two "
-            "lengths is 0.5 x'?",
-        ),
-    ),
+    Part("layer 0", 3, None, near(0, 16.6, 0.05)),
+    Part("a long stream taken away", 3, None, near(1, 60.0, 2, per_cent)),
 )
 def predict_lambdas():
     """Predict, then check with your own functions. (1) In layer 0, where x is x0, the two mixing
@@ -556,6 +529,10 @@ def predict_lambdas():
 
 unit.mistakes("""
 takes: easy, 5 minutes
+off for layer 0: not within 0.05: with the same gradient at every step and twice the rate, how far
+    | does Adam carry the second while the first goes from 1 to 9.3?
+off for a long stream taken away: more than 2 points off: of x - 0.5 x', x' three times as long, how
+    | much of the two lengths is 0.5 x'?
 hint for layer 0: x is x0 in layer 0, so d loss / d lambda is the same number for both.
 hint for a long stream taken away: Call x one long. How long is 0.5 x', whatever its sign?
 after: In layer 0 both lambdas see the same gradient at every step, and a step of Adam is as long as

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw05_dva",
@@ -491,35 +491,12 @@ after: Row f of w1 is a key, column f of w2 its value, and relu of their product
 """)
 
 
-def told(which, accepts, why):
-    def accept(answer):
-        refuse(not accepts(need(answer, tokens=0, left=0)[which]), why)
-
-    return accept
+near = guesses("tokens", "left")
 
 
 @unit.exercise(
-    Part(
-        "tokens",
-        3,
-        None,
-        told(
-            0,
-            lambda said: 1536 / 1.1 < said < 1536 * 1.1,
-            "not within a tenth: a map has T · T numbers, a mixed stream T · C, and there are two "
-            "streams",
-        ),
-    ),
-    Part(
-        "what is left of a layer",
-        3,
-        None,
-        told(
-            1,
-            lambda said: abs(per_cent(said) - 100 * 5 / 12) < 3,
-            "more than 3 points off: count the C × C products of a layer, before and after",
-        ),
-    ),
+    Part("tokens", 3, None, near(0, 2 * 768, 153.6)),
+    Part("what is left of a layer", 3, None, near(1, 100 * 5 / 12, 3, per_cent)),
 )
 def predict_cost():
     """Predict: (1) The factored form makes a map and two mixed streams for every sequence. From how
@@ -532,6 +509,10 @@ def predict_cost():
 
 unit.mistakes("""
 takes: easy, 5 minutes
+off for tokens: not within a tenth: a map has T · T numbers, a mixed stream T · C, and there are two
+    | streams
+off for what is left of a layer: more than 3 points off: count the C × C products of a layer, before
+    | and after
 hint for tokens: T · T against 2 · T · C: what is left when both are divided by T?
 hint for what is left of a layer: W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each.
     | Which go, and which come?

@@ -6,7 +6,7 @@ import string
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, drawn, need, normals, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, refuse
 
 unit = Unit(
     "hw06_bert_bypass",
@@ -642,34 +642,15 @@ after: Each side's variance is divided by its own number of runs, and the side t
 """)
 
 
-def near(which, wanted, within, why):
-    def accept(answer):
-        refuse(abs(need(answer, variance=0, t=0)[which] - wanted) > within, why)
+near = guesses("variance", "t")
 
-    return accept
-
-
+LEFT = 0.5 - 0.5 / np.pi
 TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
 
 
 @unit.exercise(
-    Part(
-        "what is left of the variance",
-        3,
-        None,
-        near(
-            0,
-            0.5 - 0.5 / np.pi,
-            0.06,
-            "more than 0.06 off: what is relu(x) - x, for a positive x and for a negative one?",
-        ),
-    ),
-    Part(
-        "the t of ten runs",
-        3,
-        None,
-        near(1, TEN_RUNS, 0.4, "more than 0.4 off: how does the error of a mean fall with n?"),
-    ),
+    Part("what is left of the variance", 3, None, near(0, LEFT, 0.06)),
+    Part("the t of ten runs", 3, None, near(1, TEN_RUNS, 0.4)),
 )
 def predict_statistics():
     """Predict. (1) x is standard normal and the value is V = -x. What is the variance of
@@ -677,11 +658,14 @@ def predict_statistics():
     five runs each. Had it printed the same numbers of TEN runs each, what would Welch's t be? Two
     numbers; 0.06 apart (1), or 0.4 (2), counts.
     """
-    return 0.5 - 0.5 / np.pi, TEN_RUNS
+    return LEFT, TEN_RUNS
 
 
 unit.mistakes("""
 takes: medium, 9 minutes
+off for what is left of the variance: more than 0.06 off: what is relu(x) - x, for a positive x and
+    | for a negative one?
+off for the t of ten runs: more than 0.4 off: how does the error of a mean fall with n?
 hint for what is left of the variance: relu(x) - x is 0 or -x: which function is that?
 hint for the t of ten runs: 4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed.
 after: relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance is 1/2

@@ -5,7 +5,7 @@ from bisect import bisect_left
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import Part, Unit, drawn, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw07_bank_of_values",
@@ -574,38 +574,12 @@ after: A table serves the whole batch, and all layers that share it, and a cache
 """)
 
 
-def near(which, value, within, why):
-    def accept(answer):
-        said = need(answer, length=0, share=0)[which]
-        refuse(abs((per_cent(said) if which else said) - value) > within, why)
-
-    return accept
+near = guesses("length", "share")
 
 
 @unit.exercise(
-    Part(
-        "the length",
-        3,
-        None,
-        near(
-            0,
-            1860.5,
-            150,
-            "off by more than 150 tokens: the prompt's rows are kept once for all sixteen, and so "
-            "is the table; what they write is kept sixteen times",
-        ),
-    ),
-    Part(
-        "the share",
-        3,
-        None,
-        near(
-            1,
-            25,
-            2,
-            "off by more than 2 points: half of the layers, and only one of their two streams",
-        ),
-    ),
+    Part("the length", 3, None, near(0, 1860.5, 150)),
+    Part("the share", 3, None, near(1, 25, 2, per_cent)),
 )
 def predict_break_even():
     """Predict: a vocabulary of 32,768, full context, tables in HALF of the layers (leave ids and
@@ -618,6 +592,9 @@ def predict_break_even():
 
 unit.mistakes("""
 takes: medium, 9 minutes
+off for the length: off by more than 150 tokens: the prompt's rows are kept once for all sixteen,
+    | and so is the table; what they write is kept sixteen times
+off for the share: off by more than 2 points: half of the layers, and only one of their two streams
 hint for the length: Rows that a layer would keep: 3,000 for the prompt and 16 n for what is
     | written. The table has |V|. When are they equal?
 hint for the share: Never more than all value rows of half of the layers. What part is that of keys

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, drawn, need, normals, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, refuse
 
 unit = Unit(
     "hw08_gather_attention",
@@ -611,39 +611,14 @@ after: Rows of one token are summed in the order of the text: minimal/kernels/ba
 # ------------------------------------------------------------------------------------------- floors
 
 
-def near(which, low, high, why):
-    def accept(answer):
-        refuse(not low < need(answer, fused=0, materialised=0)[which] < high, why)
-
-    return accept
-
+near = guesses("fused", "materialised")
 
 GATHER, MATERIALISE = 301 / (100 + 32), 301 / (100 + 32 + 201 + 201)
 
 
 @unit.exercise(
-    Part(
-        "gathered on the fly",
-        3,
-        None,
-        near(
-            0,
-            GATHER * 0.9,
-            GATHER * 1.1,
-            "more than 10 % off: K is read either way, only V's bytes change",
-        ),
-    ),
-    Part(
-        "gathered into memory first",
-        3,
-        None,
-        near(
-            1,
-            MATERIALISE * 0.9,
-            MATERIALISE * 1.1,
-            "more than 10 % off: the rows are read, V is written, and V is read again, beside K",
-        ),
-    ),
+    Part("gathered on the fly", 3, None, near(0, GATHER, GATHER / 10)),
+    Part("gathered into memory first", 3, None, near(1, MATERIALISE, MATERIALISE / 10)),
 )
 def predict_speed():
     """Predict, by bytes alone. Keys are stored in one byte a number, values in two: one decode step
@@ -657,6 +632,9 @@ def predict_speed():
 
 unit.mistakes("""
 takes: easy, 5 minutes
+off for gathered on the fly: more than 10 % off: K is read either way, only V's bytes change
+off for gathered into memory first: more than 10 % off: the rows are read, V is written, and V is
+    | read again, beside K
 hint for gathered on the fly: 301 MB with a value cache. What is left of V's 201?
 hint for gathered on the fly: K and the distinct rows: 100 + 32.
 hint for gathered into memory first: Which bytes are written, and read once more?

@@ -323,13 +323,11 @@ after: At a = 0 the layer is standard attention, so the share is learned or it i
 """)
 
 
-def near(which, right, why):
-    def accept(answer):
-        said = float(need(answer, one=0, two=0)[which])
-        refuse(said > 1, "a share, not per cent: 0.5, not 50")
-        refuse(not 0.85 * right < said < 1.15 * right, why)
-
-    return accept
+@drawn
+def near(answer, which, right):
+    said = float(need(answer, one=0, two=0)[which])
+    refuse(said > 1, "a share, not per cent: 0.5, not 50")
+    refuse(not 0.85 * right < said < 1.15 * right)
 
 
 ONE = 1 - math.exp(-1e5 / 1e6)
@@ -337,17 +335,8 @@ TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
 
 
 @unit.exercise(
-    Part("one hash", 3, None, near(0, ONE, "more than 15 % off: a name has 99,999 rivals")),
-    Part(
-        "two hashes, the same memory",
-        3,
-        None,
-        near(
-            1,
-            TWO,
-            "more than 15 % off: with half the rows each hash is worse, and both must fail",
-        ),
-    ),
+    Part("one hash", 3, None, near(0, ONE)),
+    Part("two hashes, the same memory", 3, None, near(1, TWO)),
 )
 def predict_two_hashes():
     """Predict two shares. 100,000 different names. (1) One hash gives each of them one of 1,000,000
@@ -360,6 +349,9 @@ def predict_two_hashes():
 
 unit.mistakes("""
 takes: easy, 4 minutes
+off for one hash: more than 15 % off: a name has 99,999 rivals
+off for two hashes, the same memory: more than 15 % off: with half the rows each hash is worse, and
+    | both must fail
 hint for one hash: 100,000 names, a million rows: how likely does a second name fall on mine?
 hint for one hash: 1 - exp(-names / rows).
 hint for two hashes, the same memory: Each table has 500,000 rows now.
