@@ -427,10 +427,21 @@ class Row:
         return self.points if self.state == "ok" else 0
 
 
+HEAD = '''"""{unit.short} · {unit.title}
+
+Fill in the functions, in any order, and as often as you like run
+
+    pytest homework/{unit.folder}
+
+'''
+ENDS = '''Functions answer in the dtype of their inputs, and leave these as they were.
+"""'''
+
+
 class Unit:
     """One homework unit: its folder, the learner's file, its exercises in order."""
 
-    def __init__(self, folder, title, about, prelude="import torch  # noqa: F401"):
+    def __init__(self, folder, title, about="", prelude="import torch  # noqa: F401"):
         self.folder, self.title = folder, title
         self.about, self.prelude = inspect.cleandoc(about), inspect.cleandoc(prelude)
         self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
@@ -510,9 +521,9 @@ class Unit:
 
     def stub(self):
         """The file that the learner fills in, written from the definitions."""
-        text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\n\n{self.prelude}\n']
-        text += [f"\n\n{exercise.stub()}" for exercise in self.exercises.values()]
-        return "".join(text)
+        functions = [f"\n\n{exercise.stub()}" for exercise in self.exercises.values()]
+        head = HEAD.format(unit=self) + "\n".join([self.about, ENDS, "", self.prelude, ""])
+        return head + "".join(functions)
 
     def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
         """One row."""

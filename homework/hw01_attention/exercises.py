@@ -11,14 +11,8 @@ from homework.marking import Part, Unit, drawn, need, normals, refuse
 unit = Unit(
     "hw01_attention",
     "What does a token see?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw01_attention` as often as
-    you like.
-    Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads,
-    values and model.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads,
+    values and model.""",
 )
 
 

@@ -10,14 +10,8 @@ from homework.marking import Part, Unit, drawn, need, normals, refuse
 unit = Unit(
     "hw02_resformer",
     "What comes back with the first layer's values?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw02_resformer` as often as
-    you like.
-    Letters: B batch, T positions, H heads, D head width, C model width, L layers. A: attention
-    weights, a row a query.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T positions, H heads, D head width, C model width, L layers. A: attention
+    weights, a row a query.""",
 )
 
 

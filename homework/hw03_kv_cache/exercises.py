@@ -8,14 +8,8 @@ from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent
 unit = Unit(
     "hw03_kv_cache",
     "What must the cache keep?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you
-    like.
-    Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
-    and C widths.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
+    and C widths.""",
 )
 
 

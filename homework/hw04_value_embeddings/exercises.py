@@ -9,13 +9,8 @@ from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent
 unit = Unit(
     "hw04_value_embeddings",
     "What do the lambdas say?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as
-    often as you like.
-    Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers
-    (numbered from 0). A value embedding ve is read from a table by token id.
-    Functions answer in the dtype of their inputs, and leave these as they were.
-""",
+    """Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers
+    (numbered from 0). A value embedding ve is read from a table by token id.""",
 )
 
 

@@ -8,14 +8,9 @@ from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent
 unit = Unit(
     "hw05_dva",
     "Does every pair deserve its own value?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you
-    like.
-    Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
+    """Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
     width of an MLP, L layers, H heads of width D where there are several; qr and kr are the
-    modifier's query and key.
-    Functions answer in the dtype of their inputs, and leave these as they were.
-""",
+    modifier's query and key.""",
 )
 
 

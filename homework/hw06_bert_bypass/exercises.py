@@ -11,14 +11,8 @@ from homework.marking import Part, Unit, drawn, guesses, need, normals, refuse
 unit = Unit(
     "hw06_bert_bypass",
     "How would five runs tell?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` as often as
-    you like.
-    Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an
-    encoder.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an
+    encoder.""",
 )
 
 

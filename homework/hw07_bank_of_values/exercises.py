@@ -10,14 +10,8 @@ from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent
 unit = Unit(
     "hw07_bank_of_values",
     "Where do deep layers get their values?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often
-    as you like.
-    Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
-    width, V vocabulary, L layers (numbered from 0).
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
+    width, V vocabulary, L layers (numbered from 0).""",
 )
 
 

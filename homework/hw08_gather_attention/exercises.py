@@ -8,17 +8,11 @@ from homework.marking import Part, Unit, drawn, guesses, need, normals, refuse
 unit = Unit(
     "hw08_gather_attention",
     "What does one program do?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as
-    often as you like.
-    Each works tile by tile. The first five are Triton kernels (in the interpreter, which the lines
-    below switch on: no GPU is needed), and where Triton is installed a kernel must have stored
+    """Each works tile by tile. The first five are Triton kernels (in the interpreter, which the
+    lines below switch on: no GPU is needed), and where Triton is installed a kernel must have stored
     the result. Where there is none, write a loop over programs in PyTorch.
     Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs.
-    Widths are powers of two.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    Widths are powers of two.""",
     prelude="""
     import os
 

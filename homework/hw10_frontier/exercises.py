@@ -10,16 +10,10 @@ from homework.marking import Part, Unit, drawn, need, normals, refuse
 unit = Unit(
     "hw10_frontier",
     "What may a value be?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw10_frontier` as often as you
-    like.
-    Letters: B texts, T new positions, S visible positions, H heads, G heads of keys and values, D
-    key width, E value width, R width of what turns with positions, C width of a latent, M model
+    """Letters: B texts, T new positions, S visible positions, H heads, G heads of keys and values,
+    D key width, E value width, R width of what turns with positions, C width of a latent, M model
     width. Query head h reads key head h // (H / G).
-    A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.""",
 )
 
 PRIME = 2**31 - 1

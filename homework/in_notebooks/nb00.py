@@ -4,7 +4,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb00_start_here", "Start here", "The exercises of notebook 00.")
+unit = Unit("nb00_start_here", "Start here")
 
 LN2 = float(np.log(2))
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebook 01.")
+unit = Unit("nb01_attention", "Attention from scratch")
 
 
 @unit.exercise(

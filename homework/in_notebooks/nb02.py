@@ -7,7 +7,7 @@ import numpy as np
 from homework.in_notebooks import models
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb02_transformer", "A transformer that trains", "The exercises of notebook 02.")
+unit = Unit("nb02_transformer", "A transformer that trains")
 
 
 def vectors(*shape, size=1, offset=0):

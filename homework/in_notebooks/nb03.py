@@ -4,7 +4,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, normals
 
-unit = Unit("nb03_inside", "Inside the stack", "The exercises of notebook 03.")
+unit = Unit("nb03_inside", "Inside the stack")
 
 
 def maps(r, *batch, T=6):

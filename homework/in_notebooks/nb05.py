@@ -6,7 +6,7 @@ from homework.by_index import softmax
 from homework.in_notebooks import models
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
+unit = Unit("nb05_svformer", "SVFormer and the KV cache")
 
 
 @drawn

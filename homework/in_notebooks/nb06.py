@@ -5,7 +5,7 @@ import numpy as np
 from homework.in_notebooks import models
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
+unit = Unit("nb06_value_embeddings", "Value embeddings")
 
 
 @drawn

@@ -4,7 +4,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn
 
-unit = Unit("nb07_dva", "Dynamic value attention", "The exercises of notebook 07.")
+unit = Unit("nb07_dva", "Dynamic value attention")
 
 
 @drawn

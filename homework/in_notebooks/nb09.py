@@ -4,7 +4,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
+unit = Unit("nb09_thirteen_rows", "Thirteen rows")
 
 
 def normed(x):

@@ -6,7 +6,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb10_bank_of_values", "Bank of Values", "The exercises of notebook 10.")
+unit = Unit("nb10_bank_of_values", "Bank of Values")
 
 
 def looked_up(T, S):

@@ -16,12 +16,7 @@ from homework.in_notebooks.kernels import (
 )
 from homework.marking import Part, drawn, normals
 
-unit = KernelUnit(
-    "nb11a_write_a_kernel",
-    "Write a kernel",
-    "Each is the text of one program. `tl.` is all that a kernel needs.",
-    prelude="import triton\nimport triton.language as tl",
-)
+unit = KernelUnit("nb11a_write_a_kernel", "Write a kernel")
 
 
 # ---- addresses -----------------------------------------------------------------------------------

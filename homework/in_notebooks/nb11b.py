@@ -8,12 +8,7 @@ import torch
 from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty, told
 from homework.marking import Part, drawn, normals
 
-unit = KernelUnit(
-    "nb11b_decode_and_the_best_kernel",
-    "Decode",
-    "Each is the text of one program. q is (H, D), k (S, H, D), the table (V, H, D), ids (S,).",
-    prelude="import triton\nimport triton.language as tl",
-)
+unit = KernelUnit("nb11b_decode_and_the_best_kernel", "Decode")
 
 
 @drawn

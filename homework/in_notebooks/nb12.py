@@ -6,7 +6,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn
 
-unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of notebook 12.")
+unit = Unit("nb12_scale_and_evidence", "Scale and evidence")
 
 
 @drawn

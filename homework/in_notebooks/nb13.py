@@ -5,7 +5,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn, need, normals, refuse
 
-unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook 13.")
+unit = Unit("nb13_what_came_next", "What came next?")
 
 PRIME = 2**31 - 1
 

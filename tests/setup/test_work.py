@@ -13,7 +13,17 @@ NAMES = ("00_start.ipynb", "01_next.ipynb")
 DECK, STUB = "slides/00_start.ipynb", "hw01_first/first.py"
 REPORT = "hw09_open_project/report.md"
 EXERCISES = "homework/hw01_first/exercises.py"
-MADE = '"""hw01 · First\n\nabout\n"""\n\n'  # the stub, less its last line
+MADE = """\"\"\"hw01 · First
+
+Fill in the functions, in any order, and as often as you like run
+
+    pytest homework/hw01_first
+
+about
+Functions answer in the dtype of their inputs, and leave these as they were.
+\"\"\"
+
+"""  # the stub, less its last line
 
 
 def book(*sources):
