@@ -9,8 +9,8 @@ unit = Unit(
     "hw08_gather_attention",
     "What does one program do?",
     """Each works tile by tile. The first five are Triton kernels (in the interpreter, which the
-    lines below switch on: no GPU is needed), and where Triton is installed a kernel must have stored
-    the result. Where there is none, write a loop over programs in PyTorch.
+    lines below switch on: no GPU is needed), and where Triton is installed a kernel must have
+    stored the result. Where there is none, write a loop over programs in PyTorch.
     Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs.
     Widths are powers of two.""",
     prelude="""
