@@ -105,6 +105,11 @@ def drawn(make):
     return lambda *what, **how: lambda r: make(r, *what, **how)
 
 
+def always(*case):
+    """A case that is not drawn."""
+    return lambda r: case
+
+
 def loose(array):
     """The same numbers, laid out in memory the other way round, a vector's apart: a tensor that is
     not contiguous."""

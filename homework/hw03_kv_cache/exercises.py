@@ -107,40 +107,25 @@ after: A layer can read only what was computed before it, and a layer that sees 
 def model(r, plan, key_bits, value_bits, odd=0):
     """A maker of model shapes with fewer key/value heads than query heads."""
     G = int(r.integers(1, 4))
-    return (
-        plan,
-        2 * r.integers(2, 9) + odd,
-        r.integers(1, 9),
-        r.integers(100, 5000),
-        G * r.integers(2, 5),
-        G,
-        r.choice([32, 64, 128]),
-        key_bits,
-        value_bits,
-    )
+    layers, batch, tokens = 2 * r.integers(2, 9) + odd, r.integers(1, 9), r.integers(100, 5000)
+    heads, width = G * r.integers(2, 5), r.choice([32, 64, 128])
+    return plan, layers, batch, tokens, heads, G, width, key_bits, value_bits
+
+
+two_plans = [
+    *(model("svformer", 16, 8), model("cla", 8, 4)),
+    *(model("cla", 16, 4, odd=1), model("svformer", 8, 4, odd=1)),
+]
+
+
+def skipping(r):
+    return "skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4
 
 
 @unit.exercise(
-    Part(
-        "standard, with grouped heads",
-        4,
-        [model("standard", bits, bits) for bits in (16, 8, 4)],
-    ),
-    Part(
-        "SVFormer and CLA",
-        4,
-        [
-            model("svformer", 16, 8),
-            model("cla", 8, 4),
-            model("cla", 16, 4, odd=1),
-            model("svformer", 8, 4, odd=1),
-        ],
-    ),
-    Part(
-        "SkipV1Former",
-        4,
-        lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4),
-    ),
+    Part("standard, with grouped heads", 4, [model("standard", bits, bits) for bits in (16, 8, 4)]),
+    Part("SVFormer and CLA", 4, two_plans),
+    Part("SkipV1Former", 4, skipping),
 )
 def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, value_bits):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
@@ -290,17 +275,11 @@ in: causal_weights
 """)
 
 
-@unit.exercise(
-    Part(
-        "half the heads",
-        8,
-        [
-            lambda r: normals(r, (2, 5, 2, 3), (2, 5, 8, 3)),
-            lambda r: normals(r, (2, 5, 3, 3), (2, 5, 12, 3)),
-            lambda r: normals(r, (2, 5, 2, 3), (2, 5, 12, 3)),
-        ],
-    ),
-)
+def values(G, H):
+    return lambda r: normals(r, (2, 5, G, 3), (2, 5, H, 3))
+
+
+@unit.exercise(Part("half the heads", 8, [values(2, 8), values(3, 12), values(2, 12)]))
 def skip_heads(v, v1):
     """SkipV1Former's values with fewer heads of its own: v (B,T,G,D) of this layer, v1 (B,T,H,D) of
     the first -> (B,T,H,D).

@@ -162,13 +162,8 @@ def streams(r, mixing, skipping):
     L = 7
     lambdas = r.normal(size=(L, 2)) + [1, 0] if mixing else np.tile([1.0, 0.0], (L, 1))
     skips = [[0, 6], [2, 5], [2, 6]] if skipping else []
-    return (
-        *normals(r, (2, 3, 5)),
-        0.5 * r.normal(size=(L, 5, 5)),
-        lambdas,
-        skips,
-        r.normal(size=len(skips)) + 1,
-    )
+    x, w, gains = normals(r, (2, 3, 5), (L, 5, 5), len(skips))
+    return x, 0.5 * w, lambdas, skips, gains + 1
 
 
 @unit.exercise(
@@ -306,12 +301,8 @@ after: The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, 
 @drawn
 def sized(r, unit_size):
     ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
-    return (
-        400 * r.normal(size=ve.shape),
-        rms(ve) if unit_size else ve,
-        5 + r.random(),
-        -1 - r.random(),
-    )
+    v = 400 * r.normal(size=ve.shape)
+    return v, rms(ve) if unit_size else ve, 5 + r.random(), -1 - r.random()
 
 
 @unit.exercise(
@@ -605,14 +596,8 @@ after: The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4,
 @drawn
 def lookups(r, repeat):
     ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
-    return (
-        ids,
-        r.normal(size=(9, 15)),
-        r.normal(size=(2, 4, 3, 5)) * 200,
-        1.7,
-        -0.6,
-        r.normal(size=(2, 4, 3, 5)),
-    )
+    table, v, dout = normals(r, (9, 15), (2, 4, 3, 5), (2, 4, 3, 5))
+    return ids, table, v * 200, 1.7, -0.6, dout
 
 
 @unit.exercise(

@@ -213,14 +213,10 @@ after: For one sequence of 512, width 768 and float32, all v_ij are 805 MB and t
 """)
 
 
-def model(plan):
-    return lambda r: (
-        plan,
-        r.integers(2, 13),
-        64 * r.integers(2, 20),
-        r.integers(1000, 60000),
-        r.integers(64, 1025),
-    )
+@drawn
+def model(r, plan):
+    layers, width = r.integers(2, 13), 64 * r.integers(2, 20)
+    return plan, layers, width, r.integers(1000, 60000), r.integers(64, 1025)
 
 
 @unit.exercise(

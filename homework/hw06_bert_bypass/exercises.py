@@ -6,7 +6,7 @@ import string
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, drawn, guesses, need, normals, refuse
+from homework.marking import Part, Unit, always, drawn, guesses, need, normals, refuse
 
 unit = Unit(
     "hw06_bert_bypass",
@@ -21,13 +21,8 @@ unit = Unit(
 
 @drawn
 def encoder(r, alpha):
-    return (
-        r.normal(size=(2, 5, 6)),
-        *(0.6 * x for x in normals(r, *[(6, 6)] * 3)),
-        2,
-        np.array([5, 3]),
-        np.array(alpha),
-    )
+    x, *matrices = normals(r, (2, 5, 6), *[(6, 6)] * 3)
+    return x, *(0.6 * w for w in matrices), 2, np.array([5, 3]), np.array(alpha)
 
 
 @unit.exercise(
@@ -421,27 +416,18 @@ in: f1, words_of
 """)
 
 
-@unit.exercise(
-    Part(
-        "long documents",
-        5,
-        [
-            lambda r: (int(r.integers(700, 3000)), 384, 128),
-            lambda r: (int(r.integers(300, 900)), 100, 61),
-            lambda r: (int(r.integers(700, 3000)), 384, 127),
-        ],
-    ),
-    Part(
-        "at the edges",
-        3,
-        [
-            lambda r: (384, 384, 128),
-            lambda r: (1, 384, 128),
-            lambda r: (385, 384, 128),
-            lambda r: (640, 384, 129),
-        ],
-    ),
-)
+@drawn
+def document(r, low, high, size, overlap):
+    return int(r.integers(low, high)), size, overlap
+
+
+documents = [
+    document(*x) for x in ((700, 3000, 384, 128), (300, 900, 100, 61), (700, 3000, 384, 127))
+]
+edges = [always(*x) for x in ((384, 384, 128), (1, 384, 128), (385, 384, 128), (640, 384, 129))]
+
+
+@unit.exercise(Part("long documents", 5, documents), Part("at the edges", 3, edges))
 def best_windows(length, size, overlap):
     """The windows of a long document, and the one in which each token is seen best: (starts (W,),
     best (length,)), whole numbers.

@@ -287,13 +287,10 @@ in: rms
 """)
 
 
-def lookup(T, S):
-    return lambda r: (
-        *normals(r, (2, T, 6, 5), (2, S, 3, 5)),
-        r.integers(0, 6, (2, S)),
-        *normals(r, (11, 3, 5)),
-        2.5,
-    )
+@drawn
+def lookup(r, T, S):
+    q, k = normals(r, (2, T, 6, 5), (2, S, 3, 5))
+    return q, k, r.integers(0, 6, (2, S)), r.normal(size=(11, 3, 5)), 2.5
 
 
 @unit.exercise(
@@ -363,12 +360,8 @@ def masses(r, distinct):
     ids = (
         np.stack([r.permutation(9)[:6] for _ in range(2)]) if distinct else r.integers(0, 3, (2, 6))
     )
-    return (
-        w / w.sum(-1, keepdims=True),
-        ids + (2 if distinct else 5),
-        r.normal(size=(12, 3, 4)),
-        1.5,
-    )
+    table = r.normal(size=(12, 3, 4))
+    return w / w.sum(-1, keepdims=True), ids + (2 if distinct else 5), table, 1.5
 
 
 @unit.exercise(
@@ -492,17 +485,12 @@ def model(r, batch):
     kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
     positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
     layers = int(r.integers(2, 9))
-    return (
-        layers,
+    deep, texts, id_bytes = (
         int(r.integers(1, layers)),
         batch or r.integers(2, 40),
-        positions,
-        vocabulary,
-        kv,
-        C,
-        2,
         r.choice([2, 4, 8]),
     )
+    return layers, deep, texts, positions, vocabulary, kv, C, 2, id_bytes
 
 
 @unit.exercise(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, drawn, guesses, need, normals, refuse
+from homework.marking import Part, Unit, always, drawn, guesses, need, normals, refuse
 
 unit = Unit(
     "hw08_gather_attention",
@@ -538,14 +538,8 @@ after: Numbered from 0, the distinct tokens need U bins and U rows of the table;
 
 @drawn
 def attended(r, gain):
-    P = np.exp(r.normal(size=(5, 8)))
-    return (
-        P / P.sum(1, keepdims=True),
-        r.normal(size=(5, 4)),
-        r.choice([1, 4, 6], 8),
-        r.normal(size=(9, 4)),
-        gain,
-    )
+    P, dout = np.exp(r.normal(size=(5, 8))), r.normal(size=(5, 4))
+    return P / P.sum(1, keepdims=True), dout, r.choice([1, 4, 6], 8), r.normal(size=(9, 4)), gain
 
 
 @unit.exercise(
@@ -689,36 +683,19 @@ after: The link is 47 times slower than the card's memory, so 22 distinct tokens
 
 
 EDGES = [
-    ([7, 300], 12, 132, 2, 3),
-    ([216, 98, 501, 31, 401], 12, 8, 67, 2),  # only the overhead decides
-    ([392, 223], 12, 8, 77, 1),  # one piece for each text
-    ([100], 1, 132, 5, 0),  # pieces of one tile
+    always(np.array([7, 300]), 12, 132, 2, 3),
+    always(np.array([216, 98, 501, 31, 401]), 12, 8, 67, 2),  # only the overhead decides
+    always(np.array([392, 223]), 12, 8, 77, 1),  # one piece for each text
+    always(np.array([100]), 1, 132, 5, 0),  # pieces of one tile
 ]
 
 
-def always(case):
-    tiles, *others = case
-    return lambda r: (np.array(tiles), *others)
-
-
 def load(r):
-    tiles = r.integers(20, 700, size=int(r.integers(2, 6)))
-    return (
-        tiles,
-        r.integers(1, 17),
-        r.choice([132, 264, 660]),
-        r.integers(10, 80),
-        r.integers(1, 4),
-    )
+    tiles, heads = r.integers(20, 700, size=int(r.integers(2, 6))), r.integers(1, 17)
+    return tiles, heads, r.choice([132, 264, 660]), r.integers(10, 80), r.integers(1, 4)
 
 
-@unit.exercise(
-    Part(
-        "many shapes",
-        8,
-        [*[load] * 6, *map(always, EDGES)],
-    ),
-)
+@unit.exercise(Part("many shapes", 8, [*[load] * 6, *EDGES]))
 def best_splits(tiles, heads, slots, overhead, merge):
     """Stretch: several texts are decoded at once; text b has tiles[b] key tiles. Every text is cut
     into pieces of `size` tiles, the last of a text may be shorter, and every piece of every head is

@@ -164,13 +164,10 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
 """)
 
 
-def shape(layers):
-    return lambda r: (
-        int(r.integers(*layers)),
-        64 * int(r.integers(2, 9)),
-        int(r.integers(5_000, 50_000)),
-        64 * int(r.integers(1, 9)),
-    )
+@drawn
+def shape(r, layers):
+    numbers = [int(r.integers(*x)) for x in (layers, (2, 9), (5_000, 50_000), (1, 9))]
+    return numbers[0], 64 * numbers[1], numbers[2], 64 * numbers[3]
 
 
 @unit.exercise(

@@ -9,15 +9,12 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb10_bank_of_values", "Bank of Values")
 
 
-def looked_up(T, S):
+@drawn
+def looked_up(r, T, S):
     """Queries, keys, ids (some token comes twice), a table, a gain and a scale."""
-    return lambda r: (
-        *normals(r, (2, T, 2, 4), (2, S, 2, 4)),
-        r.integers(S, 2 * S, (2, S)),
-        *normals(r, (2 * S, 2, 4)),
-        1.5 + r.random(),
-        0.3 + 0.1 * r.random(),
-    )
+    q, k = normals(r, (2, T, 2, 4), (2, S, 2, 4))
+    ids, table = r.integers(S, 2 * S, (2, S)), r.normal(size=(2 * S, 2, 4))
+    return q, k, ids, table, 1.5 + r.random(), 0.3 + 0.1 * r.random()
 
 
 @unit.exercise(
