@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from homework.by_index import normed
 from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
@@ -16,11 +17,6 @@ unit = Unit(
 
 def size(x):
     return np.linalg.norm(x, axis=-1)
-
-
-def rms(x):
-    """Every last-dimension row divided by the root of its mean square."""
-    return x / np.sqrt(np.mean(x * x, -1, keepdims=True))
 
 
 def gaps(r):
@@ -96,7 +92,7 @@ def value(r, shared):
     """Six heads of v, and a table with `shared` heads, or none. The mean square of v is about 100:
     next to it an epsilon of 1e-5 is nothing, one of 1e-2 is not."""
     v, ve = normals(r, (2, 4, 6, 5), (2, 4, 5 * max(shared, 1)))
-    v = rms(v) * (8 + 4 * r.random((2, 4, 6, 1)))
+    v = normed(v) * (8 + 4 * r.random((2, 4, 6, 1)))
     return v, 2 * ve if shared else None, 1.7, -0.6
 
 
@@ -113,7 +109,7 @@ def mixed_value(v, ve, s0, s1):
     here).
     """
     H, D = v.shape[2:]
-    out = s0 * rms(v)
+    out = s0 * normed(v)
     if ve is not None:
         heads = ve.reshape(*v.shape[:2], -1, D)
         G = heads.shape[2]
@@ -137,23 +133,23 @@ after: v has a root mean square of 1 in every head when it is mixed; ve has what
    | 1, 2, 2)
      h * G // H => h % G
 10 | v is RMS-normalised in every head before it is mixed (the blog's formula leaves that out)
-     rms(v) => v
+     normed(v) => v
 10 | you normalised all heads together; each head has its own root mean square
-     rms(v) => rms(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
+     normed(v) => normed(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
  6 | the value embedding is not normalised; only v is
-     s1 * heads => s1 * rms(heads)
+     s1 * heads => s1 * normed(heads)
 10 | s0 belongs to v and s1 to the value embedding
-     s0 * rms => s1 * rms
+     s0 * normed => s1 * normed
      and: s1 * heads => s0 * heads
 10 | yours have length 1 before they are mixed; wanted root mean SQUARE 1
-     rms(v) => rms(v) / D**0.5
+     normed(v) => normed(v) / D**0.5
  6 | s0 stands on the value and s1 on the table's row; you exchanged them
-     s0 * rms => (s0 if ve is None else s1) * rms
+     s0 * normed => (s0 if ve is None else s1) * normed
      and: s1 * heads => s0 * heads
  6 | s0 is missing: it multiplies the normed value
-     s0 * rms => (s0 if ve is None else 1) * rms
+     s0 * normed => (s0 if ve is None else 1) * normed
  6 | the table's row is ADDED; the value stays
-     s0 * rms => (s0 if ve is None else 0) * rms
+     s0 * normed => (s0 if ve is None else 0) * normed
 """)
 
 
@@ -302,7 +298,7 @@ after: The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, 
 def sized(r, unit_size):
     ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
     v = 400 * r.normal(size=ve.shape)
-    return v, rms(ve) if unit_size else ve, 5 + r.random(), -1 - r.random()
+    return v, normed(ve) if unit_size else ve, 5 + r.random(), -1 - r.random()
 
 
 @unit.exercise(
@@ -317,7 +313,7 @@ def contribution(v, ve, s0, s1):
     over tokens and heads of ‖s1 ve‖ / (‖s0 rmsnorm(v)‖ + ‖s1 ve‖).
     """
     a, b = abs(s0), abs(s1)
-    own = a * size(rms(v))
+    own = a * size(normed(v))
     other = b * size(ve)
     return b / (a + b), (other / (own + other)).mean()
 
@@ -337,12 +333,12 @@ after: In the first part ve has a root mean square of one, like the normalised v
 10 | take absolute values: a negative lambda contributes as well
      abs(s0), abs(s1) => s0, s1
 10 | v is normalised before its lambda meets it, so its own size does not count
-     rms(v) => v
+     normed(v) => v
 10 | you compared the vectors without s0 and s1; wanted what is added
      own = a * => own =
      and: other = b * => other =
 10 | you divided by the length of the sum; wanted the sum of the two lengths
-     (own + other) => size(s0 * rms(v) + s1 * ve)
+     (own + other) => size(s0 * normed(v) + s1 * ve)
 10 | your lengths are squares; take their roots first
      other / (own + other) => other**2 / (own**2 + other**2)
 10 | you divided by the root of the sum of squares; wanted the sum of the two lengths
@@ -613,7 +609,7 @@ def lambda_gradients(ids, table, v, s0, s1, dout):
     ds0, ds1, dtable = 0.0, 0.0, np.zeros(table.shape)
     for b, t in np.ndindex(ids.shape):
         g = dout[b, t].ravel()
-        ds0 += g @ rms(v[b, t]).ravel()
+        ds0 += g @ normed(v[b, t]).ravel()
         ds1 += g @ table[ids[b, t]]
         dtable[ids[b, t]] += s1 * g
     return ds0, ds1, dtable
@@ -632,7 +628,7 @@ after: A row collects one gradient for every place where its token stands; index
  8 | a token that occurs twice collects the gradients of both places; yours kept the last
      += s1 => = s1
 12 | s0 multiplies the NORMALISED v, and so does its gradient
-     rms(v[b, t]) => v[b, t]
+     normed(v[b, t]) => v[b, t]
 12 | on its way into the table the gradient passes s1
      s1 * g => g
 12 | ds0 is a SUM over all entries, not their mean
@@ -646,7 +642,7 @@ after: A row collects one gradient for every place where its token stands; index
 12 | those are gradients of places; add them up in the table's rows, by id
      return ds0, ds1, dtable => return ds0, ds1, s1 * dout.reshape(*ids.shape, -1)
 12 | norm brings v to root mean square 1; yours has length 1
-     rms(v[b, t]) => (rms(v[b, t]) / v.shape[-1] ** 0.5)
+     normed(v[b, t]) => (normed(v[b, t]) / v.shape[-1] ** 0.5)
  8 | the places of a token are summed, not averaged
      s1 * g => s1 * g / (ids == ids[b, t]).sum()
 """)

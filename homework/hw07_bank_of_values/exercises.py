@@ -4,7 +4,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from homework.by_index import causal_weights
+from homework.by_index import causal_weights, normed
 from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
@@ -13,11 +13,6 @@ unit = Unit(
     """Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
     width, V vocabulary, L layers (numbered from 0).""",
 )
-
-
-def rms(x):
-    """Each row divided by the root of its mean square."""
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
 RULES = ("last third", "every second", "last half")
@@ -231,7 +226,7 @@ def embedded(C, E):
     """Rows with a mean square of about 100: next to it an epsilon of 1e-5 is nothing, one of 1e-2
     is not."""
     return lambda r: (
-        rms(r.normal(size=(9, C))) * (8 + 4 * r.random((9, 1))),
+        normed(r.normal(size=(9, C))) * (8 + 4 * r.random((9, 1))),
         r.normal(size=(int(r.integers(2, 5)), C, E)),
     )
 
@@ -247,7 +242,7 @@ def aligned_table(embedding, w):
 
     The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
-    tables = np.array([rms(embedding) @ matrix for matrix in w])
+    tables = np.array([normed(embedding) @ matrix for matrix in w])
     return tables.mean(0)
 
 
@@ -262,17 +257,17 @@ after: The mean of n points has the smallest sum of squared distances from them,
     | of them: the claim that the first forward pass is that of x0 W_V holds for a table of each
     | layer's own. In the package: minimal/model/init.py: align, which fills a shared table with the
     | rows of one matrix.
-in: rms
+in: normed
 8 | that is the table of one layer; the others start with a neighbour's values. Which table is
   | closest to all of them?
     tables.mean(0) => tables[0]
 8 | you added what the layers make; the table that is closest to all lies in their middle
     tables.mean(0) => tables.sum(0)
 8 | the embedding is RMS-normalised before it meets W_V (Eq 3)
-    rms(embedding) => embedding
+    normed(embedding) => embedding
 8 | you normalised the value; the embedding is normalised, then multiplied
-    rms(embedding) => embedding
-    and: tables.mean(0) => rms(tables.mean(0))
+    normed(embedding) => embedding
+    and: tables.mean(0) => normed(tables.mean(0))
 8 | you divided by the length; RMS-norm divides by the root of the MEAN square, so a row keeps
   | length sqrt(C)
     .mean(-1 => .sum(-1
@@ -606,7 +601,7 @@ def cannot_fit(answer):
     refuse(np.abs(embedding).sum(1).min() < 1e-3, "no embedding may vanish: it is normalised")
     refuse(np.abs(table).max(initial=0) < 1e-3, "a table of zeros is matched by W_V = 0")
     # What is left of the table beside the columns of x, without W_V itself: it may be large.
-    x = rms(embedding)
+    x = normed(embedding)
     columns, sizes, _ = np.linalg.svd(x, full_matrices=False)
     columns = columns[:, sizes > 1e-12 * sizes.max()]
     left = table - columns @ (columns.T @ table)
@@ -639,8 +634,8 @@ after: Two tokens with the same embedding get the same x0 W_V, whatever the matr
     | it.
 8 | some W_V comes within half
     => (np.eye(6) + 0.1, np.random.default_rng(0).normal(size=(6, 4)))
-    => (rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1), rms(np.arange(24.0).reshape(12, 2) ** 1.5 +
-  | 1) @ np.ones((2, 3)))
+    => (normed(np.arange(24.0).reshape(12, 2) ** 1.5 + 1),
+  | normed(np.arange(24.0).reshape(12, 2) ** 1.5 + 1) @ np.ones((2, 3)))
 """)
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from homework import by_index
+from homework.by_index import normed, softmax
 from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
@@ -128,7 +128,7 @@ def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     content = np.array([[q[h] @ (up_k[h] @ row) for row in latent] for h in range(H)])
     position = np.array([[q_turned[h] @ row for row in turned] for h in range(H)])
     scores = (content + position) / np.sqrt(D + R)
-    weights = by_index.softmax(scores)
+    weights = softmax(scores)
     mixed = weights @ latent
     heads = np.array([out[:, h] @ (up_v[h] @ mixed[h]) for h in range(H)])
     return weights, mixed, heads.sum(0)
@@ -176,17 +176,13 @@ def rotated(x, cos, sin):
     return np.concatenate([first * cos + second * sin, second * cos - first * sin], -1)
 
 
-def rms_normed(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
-
-
 @drawn
 def step(r, S, H, G):
     """A new token at place S, and the turned keys of all places before it."""
     B, C, D = 2, 7, 6
     h, w_q, w_k, kept = normals(r, (B, C), (H * D, C), (G * D, C), (B, S, G, D))
     angles = S * np.array([1.0, 0.4, 0.1])
-    return h, w_q, w_k, rms_normed(kept), np.cos(angles), np.sin(angles)
+    return h, w_q, w_k, normed(kept), np.cos(angles), np.sin(angles)
 
 
 @unit.exercise(
@@ -205,14 +201,14 @@ def turned_step(h, w_q, w_k, kept, cos, sin):
     (B, _, G, D), H = kept.shape, len(w_q) // kept.shape[3]
     q = (h @ w_q.T).reshape(B, H, D)
     k = (h @ w_k.T).reshape(B, G, D)
-    query = rms_normed(rotated(q, cos, sin))
-    key = rms_normed(rotated(k, cos, sin))
+    query = normed(rotated(q, cos, sin))
+    key = normed(rotated(k, cos, sin))
     left = np.concatenate([kept, key[:, None]], 1)
     y = np.zeros((B, H, D))
     for b, head in np.ndindex(B, H):
         rows = left[b, :, head // (H // G)]
         scores = rows @ query[b, head] / np.sqrt(D)
-        y[b, head] = by_index.softmax(scores) @ rows
+        y[b, head] = softmax(scores) @ rows
     return rotated(y, cos, -sin), left
 
 
@@ -238,9 +234,9 @@ after: One row a token and layer is all that is kept: half of the cache, and a m
 18 | the new key is turned by its place, as those that are kept have been
      rotated(k, cos, sin) => k
 18 | the norm of the query is missing
-     query = rms_normed => query =
+     query = normed => query =
 18 | the norm of the key is missing
-     key = rms_normed => key =
+     key = normed => key =
 18 | scores are over the root of D
      / np.sqrt(D) =>
 10 | query head h reads key head h // (H / G): neighbours share a key; yours take turns
@@ -248,11 +244,11 @@ after: One row a token and layer is all that is kept: half of the cache, and a m
 18 | the newest key is kept LAST
      [kept, key[:, None]] => [key[:, None], kept]
 18 | no norm of y is asked for
-     by_index.softmax(scores) @ rows => rms_normed(by_index.softmax(scores) @ rows)
+     softmax(scores) @ rows => normed(softmax(scores) @ rows)
 18 | what is kept is the key that came in: the new one must be among them now
      , left => , kept
 18 | what is kept are TURNED keys: you kept the new one as it was before
-     , left => , np.concatenate([kept, rms_normed(k)[:, None]], 1)
+     , left => , np.concatenate([kept, normed(k)[:, None]], 1)
 """)
 
 
@@ -385,8 +381,7 @@ def refuted(answer):
     refuse(gap < 1e-3, "both sides are equal here: let a token look at one with another gate")
 
 
-def uniform(T=3):
-    return np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
+UNIFORM = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
 
 
 @unit.exercise(Part("the false one, refuted", 8, None, refuted))
@@ -400,7 +395,7 @@ def false_counter_example():
     gating what attention has collected, g_t (A v)_t, is collecting what was gated, (A (g v))_t.
     4. That is so if all tokens have the same gate.
     """
-    return 3, uniform(), np.array([1.0, 2.0, 4.0]), np.array([0.2, 0.5, 0.8])
+    return 3, UNIFORM, np.array([1.0, 2.0, 4.0]), np.array([0.2, 0.5, 0.8])
 
 
 unit.mistakes("""
@@ -420,7 +415,7 @@ after: The gate on the way out belongs to the token that looks, a gate on values
     return 3 => return 4
     and: [0.2, 0.5, 0.8] => [0.5, 0.5, 0.5]
 8 | both sides are equal here
-    uniform() => np.eye(3)
+    UNIFORM => np.eye(3)
 """)
 
 

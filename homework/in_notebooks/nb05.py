@@ -143,7 +143,8 @@ def a_plan(r, shared):
         anchors = [0, *sorted(int(n) for n in r.permutation(layers - 1)[:2] + 1)]
         values = owners_of(layers, anchors).tolist()
         keys = owners_of(layers, list(range(0, layers, 2))).tolist()
-    return keys, values, *(int(r.choice(x)) for x in (range(3, 9), [32, 64, 128], [4, 8]))
+    heads, width, size = r.integers(3, 9), r.choice([32, 64, 128]), r.choice([4, 8])
+    return keys, values, int(heads), int(width), int(size)
 
 
 @unit.exercise(

@@ -2,13 +2,10 @@
 
 import numpy as np
 
+from homework.by_index import normed
 from homework.marking import Part, Unit, drawn, normals
 
 unit = Unit("nb09_thirteen_rows", "Thirteen rows")
-
-
-def normed(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
 @drawn

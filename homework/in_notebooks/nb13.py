@@ -3,15 +3,12 @@ goes deeper: which row two ids choose, and where a matrix may go."""
 
 import numpy as np
 
+from homework.by_index import normed, softmax
 from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit("nb13_what_came_next", "What came next?")
 
 PRIME = 2**31 - 1
-
-
-def normed(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
 def length(x):
@@ -88,7 +85,7 @@ def reads(r):
     H, T, S, D = 2, 3, 5, 8
     scores, k = normals(r, (H, T, S), (S, H, D))
     angles = np.arange(S - T, S)[:, None] * np.array([1.0, 0.6, 0.3, 0.1])
-    return softmaxed(scores), k, np.cos(angles), np.sin(angles)
+    return softmax(scores), k, np.cos(angles), np.sin(angles)
 
 
 @unit.exercise(Part("the last places", 4, reads))
@@ -129,7 +126,7 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
 4 | the halves of your rows have changed places
     [first, second] => [second, first]
 4 | a holds weights already: no softmax is asked for
-    a, k) => softmaxed(a), k)
+    a, k) => softmax(a), k)
 4 | every head has weights of its own: you averaged them
     a, k) => a.mean(0, keepdims=True) + 0 * a, k)
 4 | head h of a reads head h of k: yours are exchanged
@@ -288,11 +285,6 @@ def heads(r):
     return normals(r, (T, H, D), (S, C), (H, D, C))
 
 
-def softmaxed(scores):
-    e = np.exp(scores - scores.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
 @unit.exercise(
     Part("queries that read the latent", 3, heads),
     forbids=no_keys,
@@ -322,7 +314,7 @@ hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One
 3 | every head has a query of its own: yours gives all heads the first one's
     q, => q[:, :1] + 0 * q,
 3 | scores alone: no softmax is asked for
-    return scores => return softmaxed(scores)
+    return scores => return softmax(scores)
 3 | every head has its own scores: you added the heads up
     hts => ts
 3 | the heads of q are turned round: head h of q meets up[h]
