@@ -353,13 +353,11 @@ def in_some(r, L):
     return lam
 
 
-def dense_shares(r, L):
-    return np.tril(r.uniform(0.2, 1.0, size=(L, L)))
-
-
 @unit.exercise(
     Part("the mean in some layers", 4, stack(in_some)),
-    Part("every layer mixes all before it", 8, stack(dense_shares)),
+    Part(
+        "every layer mixes all before it", 8, stack(lambda r, L: np.tril(r.uniform(0.2, 1, (L, L))))
+    ),
 )
 def resformer(x, wq, wk, wv, wo, lam):
     """A stack of attention layers whose values come from all layers so far, one head each, no

@@ -325,11 +325,7 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and r
 """)
 
 
-def a_whole_model(r):
-    return (models.Whole(r, 3),)
-
-
-@unit.exercise(Part("a vocabulary of seven", 3, a_whole_model))
+@unit.exercise(Part("a vocabulary of seven", 3, lambda r: (models.Whole(r, 3),)))
 def value_table(model):
     """All values that the layers of a SVFormer can ever hear: a row for each token, (V, C).
 

@@ -107,7 +107,7 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
     markdown = (course / "card.md").read_text()
     assert markdown.startswith("# hw03") and "| part | points | why | next hint |" in markdown
     assert (
-        len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 1
+        len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 2
     )
     cases = xml.parse(course / "card.xml").iter("testcase")
     properties = [
