@@ -22,9 +22,6 @@ def causal(r, *batch, T=5):
     return weights / weights.sum(-1, keepdims=True)
 
 
-# ------------------------------------------------------------------------ instruments (notebook 03)
-
-
 def importance(M):
     """What each token receives, as a share of the whole."""
     return M.sum(0) / M.sum()
@@ -254,9 +251,6 @@ after: The singular values of v, squared and divided by T, are the eigenvalues o
 """)
 
 
-# ------------------------------------------------------------------------ cross-layer (notebook 04)
-
-
 @drawn
 def two_layers(r, same_keys):
     q, k, v, k_m, v_m = normals(r, *[(2, 5, 3)] * 5)
@@ -423,9 +417,6 @@ in: maps, causal_weights
 """)
 
 
-# ----------------------------------------------------------------------------------- the neighbours
-
-
 @drawn
 def behind_a_cache(r, T, S):
     A = causal(r, 2, 3, T=S)[:, :, S - T :]
@@ -550,9 +541,6 @@ after: The averages are passed on, but what is averaged are the blocks' raw outp
 12 | the weights a are taken as they are; they need not sum to 1
      a[n, j] => a[n, j] / a[n, n + 1 :: -dilation].sum()
 """)
-
-
-# --------------------------------------------------------------------------- predictions and errors
 
 
 LENGTH, WINDOW = 2048, 256

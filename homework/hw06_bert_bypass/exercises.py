@@ -16,9 +16,6 @@ unit = Unit(
 )
 
 
-# ---------------------------------------------------------------------------------------- the model
-
-
 @drawn
 def encoder(r, alpha):
     x, *matrices = normals(r, (2, 5, 6), *[(6, 6)] * 3)
@@ -181,9 +178,6 @@ after: One chosen token in ten stays as it is and one becomes a random token, so
 10 | a chosen piece that stays as it is has a label, too
      return inputs, labels => return inputs, np.where(inputs == ids, -100, labels)
 """)
-
-
-# -------------------------------------------------------------------------------------------- SQuAD
 
 
 @drawn
@@ -490,9 +484,6 @@ after: Every further window brings size - overlap new tokens, and the first that
 8 | windows are counted from 0
     np.array(best) => np.array(best) + 1
 """)
-
-
-# --------------------------------------------------------------------------------------- statistics
 
 
 @drawn

@@ -29,9 +29,6 @@ unit = Unit(
 )
 
 
-# ------------------------------------------------------------------------------------ copy, softmax
-
-
 @unit.exercise(
     Part("whole blocks", 2, lambda r: (r.normal(size=16), 4)),
     Part("a ragged end", 4, lambda r: (r.normal(size=int(r.choice([9, 13, 14, 15, 19]))), 4)),
@@ -164,9 +161,6 @@ after: An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of 
 8 | nothing is added to the sum: a row's sum is at least 1, and an empty row has none
     / total => / (lanes[r].sum() + 1e-2)
 """)
-
-
-# ------------------------------------------------------------------------------------ flash, gather
 
 
 def thousand(q, k):
@@ -377,9 +371,6 @@ in: flash_by_row
 """)
 
 
-# ------------------------------------------------------------------------------------------- decode
-
-
 @drawn
 def cache(r, S, splits, large=False):
     n = int(r.choice(S))
@@ -533,9 +524,6 @@ after: Numbered from 0, the distinct tokens need U bins and U rows of the table;
 """)
 
 
-# ----------------------------------------------------------------------------------------- backward
-
-
 @drawn
 def attended(r, gain):
     P, dout = np.exp(r.normal(size=(5, 8))), r.normal(size=(5, 4))
@@ -594,9 +582,6 @@ after: Rows of one token are summed in the order of the text: minimal/kernels/ba
 10 | a gradient starts from zeros; yours starts from the table
      return dtable => return table + dtable
 """)
-
-
-# ------------------------------------------------------------------------------------------- floors
 
 
 near = guesses("fused", "materialised")

@@ -9,9 +9,6 @@ unit = Unit("nb00_start_here", "Start here")
 LN2 = float(np.log(2))
 
 
-# ---- two small things with tensors ---------------------------------------------------------------
-
-
 def far_rows(r):
     """Rows of large scores, one far above the other."""
     return (r.normal(size=(3, 5)) + 1000 * np.arange(1, 4)[:, None],)
@@ -162,9 +159,6 @@ hint: torch.arange(len(targets)) is the vector of all t.
 2 | yours is a column; wanted (T,)
     (chosen) => (chosen)[:, None]
 """)
-
-
-# ---- bits per byte -------------------------------------------------------------------------------
 
 
 @drawn

@@ -54,9 +54,6 @@ hint: Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S
 """)
 
 
-# ---- attention, step by step ---------------------------------------------------------------------
-
-
 def queries_and_keys(T, S):
     return lambda r: normals(r, (2, T, 3, 4), (2, S, 3, 4))
 
@@ -346,9 +343,6 @@ in: heads, attention, causal_mask, weights
 """)
 
 
-# ---- positions -----------------------------------------------------------------------------------
-
-
 def points(*shape):
     return lambda r: normals(r, *[shape] * 3)
 
@@ -480,9 +474,6 @@ hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (
 """)
 
 
-# ---- a tile at a time ----------------------------------------------------------------------------
-
-
 @drawn
 def later_tile(r, size):
     """Some tiles were read: the largest score so far is now above, now below the new ones."""
@@ -564,9 +555,6 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
 3 | you weighted values with the scores; wanted exp(score - largest)
     e @ values => scores @ values
 """)
-
-
-# ---- a token at a time ---------------------------------------------------------------------------
 
 
 def step(S):

@@ -19,9 +19,6 @@ from homework.marking import Part, drawn, normals
 unit = KernelUnit("nb11a_write_a_kernel", "Write a kernel")
 
 
-# ---- addresses -----------------------------------------------------------------------------------
-
-
 def launch_add(x, y, BLOCK):
     out = empty(len(x))
     return Launch((blocks(len(x), BLOCK),), (x, y, out, len(x)), dict(BLOCK=BLOCK), (out,))
@@ -92,9 +89,6 @@ hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] *
 8 | column c of x stands c * x_column further, not c
     => x.T.ravel()[np.arange(len(x)) + np.arange(x.shape[1])[:, None]]
 """)
-
-
-# ---- sums ----------------------------------------------------------------------------------------
 
 
 HILLS = np.repeat([100, -100], 4)  # exp of one is infinite in fp32, exp of the other 0
@@ -260,9 +254,6 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
 """)
 
 
-# ---- attention -----------------------------------------------------------------------------------
-
-
 def launch_flash(q, k, v, M, N):
     T, D = q.shape
     out, lse = empty(T, D), empty(T)
@@ -421,9 +412,6 @@ in: flash
 8 | gain multiplies the mean; you divided by it
     gain * out => out / gain
 """)
-
-
-# ---- backward ------------------------------------------------------------------------------------
 
 
 def launch_keys(q, k, v, above, M, N):

@@ -17,9 +17,6 @@ def past(r, S, splits):
     return q, k, table, r.integers(0, 6, S), splits, 4
 
 
-# ---- split, and join -----------------------------------------------------------------------------
-
-
 def launch_split(q, k, table, ids, splits, N):
     S, H, D = k.shape
     part, lse = empty(splits, H, D), empty(splits, H)
@@ -152,9 +149,6 @@ hint: tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.
 6 | the gain multiplies once; yours does so twice
     gain * => gain**2 *
 """)
-
-
-# ---- count tokens --------------------------------------------------------------------------------
 
 
 def launch_scatter(q, k, ids, V, bound, N):

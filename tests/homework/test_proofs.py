@@ -227,7 +227,7 @@ def test_learners_files_and_public_tests_never_import_a_solution():
 def test_the_example_on_the_instructors_page_is_a_whole_exercise():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
     code = textwrap.dedent(
-        page[page.index("    @unit.exercise(") : page.index("\n\n- Name, parameters")]
+        page[page.index("    @unit.exercise(") : page.index("\n\n1. **Make room")]
     )
     unit = marking.Unit("hw99_example", "", "")
     linecache.cache["<page>"] = (len(code), None, code.splitlines(keepends=True), "<page>")
