@@ -1,9 +1,10 @@
 """What is one exercise, and how is an answer to it judged?
 
 An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring
-make the stub, its body (NumPy, float64, by index rather than by matrix) is the oracle, and edits of
-the body make the named wrong answers. Public tests, report card, diagnosis, hints, the isolated
-grader and the proofs in tests/homework all read this one definition.
+make the stub, its body (NumPy, float64, by index rather than by matrix) is the oracle, and the
+table below it (homework/edits.py) has all that is told: edits of the body are the named wrong
+answers. Public tests, report card, diagnosis, hints, the isolated grader and the proofs in
+tests/homework all read this one definition.
 """
 
 import functools

@@ -60,6 +60,7 @@ def test_a_table_is_read_from_top_to_bottom():
         takes: hard, 12 minutes
         hint: first think of the sum: what is in it?
         in: squares, total
+        off for small numbers: no, more: think of one
         hint for large numbers: and then
            | of its root
         after: a length is the root
@@ -84,18 +85,19 @@ def test_a_table_is_read_from_top_to_bottom():
         ("large numbers", "and then of its root"),
     ]
     assert table.takes == ("hard", 12)
+    assert table.off == {"small numbers": "no, more: think of one"}
     first, second = table.mistakes
     assert (first.line, first.loses, first.says) == (
-        49,
+        50,
         12,
         "the first, which is longer than a line: a => b",
     )
     assert first.hint == "look at the line above"
     assert first.ways == [
-        [(53, "size", "2 * size")],
-        [(54, "/ unit", "* unit"), (55, "size", "more")],
+        [(54, "size", "2 * size")],
+        [(55, "/ unit", "* unit"), (56, "size", "more")],
     ]
-    assert (second.loses, second.says, second.ways) == (3, "the second", [[(58, "", "1 / 2")]])
+    assert (second.loses, second.says, second.ways) == (3, "the second", [[(59, "", "1 / 2")]])
 
 
 @pytest.mark.parametrize(
@@ -219,6 +221,14 @@ TABLE = """
 1 | the largest is no length
     => x.max()
 """
+
+
+@pytest.mark.parametrize("line", ["hint for some: a", "off for some: a"])
+def test_a_part_that_is_not_there_is_a_misprint(line):
+    with pytest.raises(edits.Misprint, match="length: there is no part 'some'"):
+        an_exercise(f"{line}\n{TABLE}")
+    _, exercise = an_exercise(line.replace("some", "any") + TABLE)
+    assert [*exercise.hints_for("any"), *exercise.off.values()] == ["a"]
 
 
 def test_named_mistakes_come_with_the_most_special_first():
