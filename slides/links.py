@@ -62,6 +62,7 @@ def places():
     for path in units():
         folder = f"homework/{path.parent.name}"
         found[folder] = found[f"{folder}/README.md"] = f"{folder}.html"
+        found[f"{folder}/exercises.py"] = f"{folder}.html#the-file-to-fill-in"
     for path in (ROOT / LABORATORY).glob("*.json"):
         found.setdefault(f"{LABORATORY}/{path.name}", f"evidence/recorded.html#{path.stem}")
     for path in (*(ROOT / LABORATORY / "runs").iterdir(), *(ROOT / LABORATORY / "asked").iterdir()):
