@@ -160,7 +160,7 @@ gradescope: setup
 slides: setup
 	$(PY) slides/site.py --decks $(ARGS)
 
-## make site        the course site under build/site (EXTRAS=site adds decks and drawn equations; ARGS="--profile smoke": quick)
+## make site        the course site under build/site (EXTRAS=site adds decks; ARGS="--profile smoke": quick)
 .PHONY: site
 site: setup
 	$(PY) slides/site.py $(ARGS)

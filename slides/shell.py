@@ -4,6 +4,7 @@ import html
 import posixpath
 import re
 
+from course import formula
 from slides import dark, page, preview
 from slides.links import relative
 
@@ -36,9 +37,9 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False, folde
 {header(at, here)}
 <div class="page">
 {"" if front else chapters}
-{on_this_page(headings)}
+{formula.drawn(on_this_page(headings))}
 <main id="main">
-{body}
+{formula.drawn(body)}
 {pager(before, after, at)}
 </main>
 {chapters if front else ""}

@@ -18,7 +18,7 @@ for (const wide of all("table")) {  // a wide table scrolls in a box of its own
   box.append(wide);
 }
 const reachable = () => {  // whatever scrolls sideways can be scrolled with the keyboard
-  for (const box of all("pre, figure, .scroll, .picture, mjx-container[display=true]")) {
+  for (const box of all("pre, figure, .scroll, .picture, .equation")) {
     const wide = box.scrollWidth > box.clientWidth;
     if (wide) box.tabIndex = 0;
     if (box.matches("figure, .scroll, .picture")) box.classList.toggle("scrolls", wide);
@@ -145,7 +145,7 @@ for (const button of all("[data-show]")) button.addEventListener("click", () => 
   document.querySelector(".chooser [role=status]").textContent = `${shown} of ${cards.length} shown`;
 });
 
-Promise.all([window.equationsDrawn(), document.fonts.ready]).then(() => {
+document.fonts.ready.then(() => {
   reachable();
   addEventListener("resize", reachable);
   addEventListener("toggle", reachable, true);

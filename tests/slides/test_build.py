@@ -8,7 +8,6 @@ import nbformat
 import pytest
 
 from course import doctor, owner
-from notebooks import run
 from slides import build, deck, links
 
 
@@ -145,7 +144,6 @@ def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path):
     """Not executed and without decks; every link still leads somewhere."""
     home = "https://example.com/course/"
     monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
-    monkeypatch.setattr(run, "MATHJAX", tmp_path / "nothing.js")
     monkeypatch.setattr(doctor, "browser", lambda: None)
     monkeypatch.setattr(owner, "site_address", lambda: home)
     links.places.cache_clear()
@@ -158,7 +156,7 @@ def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path):
     told = build.left_out()
     assert len(told) == 2 and "npm" in told[0] and "Chromium" in told[1]
     lesson = (out / "notebooks" / "01_attention.html").read_text(encoding="utf-8")
-    assert "tex-svg-full" not in lesson and "og:image" not in lesson
+    assert "<math " in lesson and "og:image" not in lesson
 
     # with an address, search engines get every page under it once
     address = '<link rel="canonical" href="https://example.com/course/notebooks/01_attention.html">'

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from course import formula
 from notebooks.run import ROOT
-from slides import formula, search
+from slides import search
 
 pytestmark = pytest.mark.site
 FIRST = 3  # places that a reader looks at
