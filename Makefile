@@ -172,7 +172,7 @@ pdf: chromium site
 chromium: setup
 	@$(PY) -c 'import sys; from course import doctor; doctor.browser() or sys.exit("pdf: wanted a Chromium, found none: make doctor says more")'
 
-## make read        notebook 00, executed, as Markdown that every forge shows: notebooks/read/
+## make read        notebooks, executed, as Markdown that every forge shows: notebooks/read/ (ARGS="04": these)
 .PHONY: read
 read: setup
 	$(PY) -m slides.read $(ARGS)

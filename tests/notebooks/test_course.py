@@ -20,6 +20,7 @@ from slides import deck, read
 from tests import warm
 
 PATHS = run.chosen([])
+FIRST = PATHS[0]
 
 
 @pytest.fixture(scope="session")
@@ -65,12 +66,12 @@ def test_the_whole_course_runs_at_the_smallest_scale(course, note):
 @pytest.mark.library
 def test_the_page_to_read_says_what_the_notebook_says_when_it_runs(tmp_path):
     """Every word of it; its figures have files of their own."""
-    written = (read.FOLDER / f"{read.NOTEBOOK.stem}.md").read_text(encoding="utf-8")
-    assert written.partition("\n")[0] == read.origin(read.NOTEBOOK), "make read writes it anew"
+    written = read.page_of(FIRST).read_text(encoding="utf-8")
+    assert written.partition("\n")[0] == read.origin(FIRST), "make read writes it anew"
     with warm.runners():
-        copies, _ = deck.executed([read.NOTEBOOK], "smoke", tmp_path, jobs=1)
-    executed = nbformat.read(copies[read.NOTEBOOK], 4)
-    assert read.page(executed, read.NOTEBOOK) == written
+        copies, _ = deck.executed([FIRST], "smoke", tmp_path, jobs=1)
+    executed = nbformat.read(copies[FIRST], 4)
+    assert read.lesson_page(executed, FIRST) == written
 
 
 # ---- pictures that can be heard ------------------------------------------------------------------
