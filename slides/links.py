@@ -16,6 +16,7 @@ HOME = {  # file or folder of the repository -> its page on the site
     "README.md": "index.html",
     "CHANGELOG.md": "changes.html",
     "notebooks/README.md": "beside.html",
+    "notebooks/essay.md": "essay.html",
     "notebooks/notation.md": "notation.html",
     "notebooks": "index.html",
     "notebooks/read/README.md": "index.html",

@@ -6,7 +6,7 @@ import tomllib
 from course import CHECKOUT
 
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
-EXECUTED = "[The notebooks with their pictures](notebooks/read/README.md)"  # in README
+EXECUTED = "[the notebooks with their pictures](notebooks/read/README.md)"  # in README
 SITE = re.compile(r", or \[the whole course as pages\]\([^)]*\)")
 TO_READ = re.compile(r"\[executed, to read\]\([^)]*\) · ")  # in a notebook's head, where it is
 RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
