@@ -125,7 +125,9 @@ def test_every_deck_is_printed_the_second_half_of_a_lecture_too(tmp_path, monkey
 def test_decks_alone_want_their_packages_in_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
     monkeypatch.setattr(deck, "executed", lambda *_: ({}, []))
-    with pytest.raises(SystemExit, match="wanted reveal.js, .* found none: make setup EXTRAS=site"):
+    with pytest.raises(
+        SystemExit, match="wanted reveal.js and fonts .* found none: make setup EXTRAS=site"
+    ):
         deck.build_decks(tmp_path, tmp_path)
 
 

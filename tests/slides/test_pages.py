@@ -630,7 +630,7 @@ def test_equations_are_drawn_where_text_is_and_nowhere_else():
     assert '<math display="inline" alttext="i &lt; n"><mrow><mi>i</mi><mo>&lt;' in made
     assert '<span class="equation"><math display="block"' in made
     assert formula.drawn(made) == made
-    assert search.words(made) == "$b$ So i < n. x"
+    assert search.words(made) == "$a$ $b$ So i < n. x"
 
 
 def test_the_search_shows_equations_as_signs_and_code_as_it_is():

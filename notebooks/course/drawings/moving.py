@@ -1,7 +1,8 @@
 """What is this course about, in pictures that move? One arrow and one curve that falls; layers that
 change one after the other; seeds that are drawn again and again.
 
-Where motion is not wanted, each picture is its own last moment, and nothing of it is missing.
+Where motion is not wanted, each picture is its own last moment, and nothing of it is missing. Each
+begins with that moment, too: on paper, and where a picture stands still, it is whole.
 """
 
 from course.drawings.canvas import Canvas, side_by_side
@@ -15,9 +16,9 @@ MOTION = """<style>
 .before { stroke-dasharray: 5 4; opacity: 0.35; }
 .drawn { stroke-dasharray: 1000; stroke-dashoffset: 0; }
 @media (prefers-reduced-motion: no-preference) {
-  .before { animation: before 12s infinite; }
-  .after { animation: after 12s infinite; }
-  .drawn { animation: drawn 12s infinite; }
+  .before { animation: before 12s -8s infinite; }
+  .after { animation: after 12s -8s infinite; }
+  .drawn { animation: drawn 12s -8s infinite; }
 }
 @keyframes before {
   0%, 22% { opacity: 1; stroke-dasharray: none; }
@@ -99,13 +100,14 @@ def in_turn(many, seconds=14):
     """The style of parts `turn0`, `turn1`, … that appear one after the other and go together."""
     rules = []
     for at in range(many):
-        come = 4 + 80 * at / many
+        come = 4 + 60 * at / many
         rules.append(
             f"@keyframes turn{at} {{ 0%, {come:.0f}% {{ opacity: 0; }} "
             f"{come + 4:.0f}%, 97% {{ opacity: 1; }} 100% {{ opacity: 0; }} }}"
         )
     moved = " ".join(
-        f".turn{at} {{ animation: turn{at} {seconds}s infinite; }}" for at in range(many)
+        f".turn{at} {{ animation: turn{at} {seconds}s {-0.7 * seconds:g}s infinite; }}"
+        for at in range(many)
     )
     wanted = f"@media (prefers-reduced-motion: no-preference) {{ {moved} }}"
     return f"<style>\n{wanted}\n" + "\n".join(rules) + "\n</style>"
