@@ -316,6 +316,13 @@ def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
     assert shell.on_this_page(found[:1]) == ""
 
 
+def test_a_wide_table_moves_in_its_box_without_a_script():
+    made = shell.shell(
+        "Name", "<table><tr><td>1</td></tr></table><p>x</p><table></table>", "a.html"
+    )
+    assert made.count('<div class="scroll"><table') == made.count("</table></div>") == 2
+
+
 def test_a_link_in_small_letters_reaches_its_heading():
     links = '<a href="#what-is-recorded">list</a><a href="#nowhere">x</a>'
     made, _ = shell.anchored(f"<h2 id='z'>A</h2><h2 id=\"What-is-recorded\">B</h2>{links}")
