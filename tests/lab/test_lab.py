@@ -180,7 +180,8 @@ def test_a_grid_of_two_texts_is_a_table():
 def test_older_code_asks_for_the_same_runs(name):
     """While both say what is asked."""
     same = [list(map(record.key_of_run, both[name].runs())) for both in (GRIDS, grids())]
-    assert same[0] == same[1] and GRIDS[name].expected.strip() == grids()[name].expected.strip()
+    assert same[0] == same[1]
+    assert grids()[name].expected.strip() in GRIDS[name].expected.strip()
     assert (GRIDS[name].kind == EXPLORATORY) == grids()[name].exploratory
 
 

@@ -31,7 +31,7 @@ BY_HAND = "by hand"
 
 # what people read: pages, the front page, notebooks and decks, the pages of homework
 PLACES = (
-    *("README.md", "notebooks/README.md", "notebooks/essay.md"),
+    *("README.md", "README.*.md", "notebooks/README.md", "notebooks/essay.md"),
     *("notebooks/*.ipynb", "slides/*.ipynb"),
     *("notebooks/evidence/*.md", "notebooks/evidence/questions/*.ipynb", "homework/*/README.md"),
 )

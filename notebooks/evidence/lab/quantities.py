@@ -24,7 +24,9 @@ WORDS = {
     "novels": dict(text="books"),
     "dombey": dict(text="books:dombey-and-son"),
     "miserables": dict(text="books:les-mis-rables"),
-    **{how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "older")},
+    **{
+        how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "anew", "older")
+    },
     "budgets": dict(topic="budgets"),
     "steps=2000": dict(steps=2000),
     "steps=4000": dict(steps=4000),

@@ -22,6 +22,7 @@ RATES = dict(
     fine="the two at rates half a step finer, on the ten",
     tried="the runs that chose the rates, seeds 0 to 2",
     course="one recipe for all, searched on standard",
+    anew="the same recipe at a later state of the code: compared among themselves alone",
     older="an older recipe, searched on none of these systems",
     paper="the rates of Bank of Values, carried by batch, for all",
     again="runs of another grid once more, to see how far they fall",
