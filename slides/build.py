@@ -132,7 +132,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     def markdown(source, at):
         body = page.markdown_html((ROOT / source).read_text(encoding="utf-8"))
         body = re.sub(r"<p>(<img[^>]*>)</p>", r"<figure>\1</figure>", body)  # moves on a phone
-        body = front.pictures(body)
+        body = front.framed(body)
         return tables.numbers_whole(relink(body, source, at))
 
     # notebooks and units of homework

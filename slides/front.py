@@ -95,7 +95,7 @@ def front(decks, printed, copies, out):
 
     def words(name):
         picture = r'<figure class="map scroll" tabindex="0">\1</figure>'
-        body = pictures(re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[name])))
+        body = framed(re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[name])))
         return f"<h2>{name}</h2>{body}" if name else body
 
     beside = sections((ROOT / "notebooks" / "README.md").read_text(encoding="utf-8"))
@@ -120,10 +120,10 @@ def front(decks, printed, copies, out):
     )
 
 
-def pictures(body):
+def framed(body):
     """Each <picture>, which has another drawing for a phone, as a figure as wide as the window."""
-    framed = r'<figure class="map">\g<0></figure>'
-    return re.sub(r"<picture>.*?</picture>", framed, body, flags=re.S)
+    figure = r'<figure class="map">\g<0></figure>'
+    return re.sub(r"<picture>.*?</picture>", figure, body, flags=re.S)
 
 
 def after_first_paragraph(body, more):

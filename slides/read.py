@@ -28,7 +28,7 @@ import nbformat  # noqa: E402
 from course import figures, owner  # noqa: E402
 from course.drawings.canvas import STYLE  # noqa: E402
 from minimal.data import corpora  # noqa: E402
-from minimal.data.files import write_whole  # noqa: E402
+from minimal.data.files import remove, write_whole  # noqa: E402
 from notebooks import run  # noqa: E402
 from notebooks.run import tags  # noqa: E402
 from slides import deck, lesson, page  # noqa: E402
@@ -213,27 +213,27 @@ def moved(text):
 # ---- all of them ---------------------------------------------------------------------------------
 
 
-def contents():
+def listed():
     """The page that a forge shows for the folder."""
     rows = []
     for path in run.chosen([]):
         name = page.title(nbformat.read(path, 4), path.stem)
         to = page_of(path).name if page_of(path).exists() else f"../{path.name}"
         rows.append(f"- [{name}]({to})")
-    listed = "\n".join(rows)
+    names = "\n".join(rows)
     return (
         "# The notebooks, to read\n\nEach has run at the smallest scale; text, code, what was "
         "printed and the pictures are here. Nothing has to be installed. To run and change them: "
-        f"`make lab`, as [README](../../README.md#two-commands) says.\n\n{listed}\n"
+        f"`make lab`, as [README](../../README.md#two-commands) says.\n\n{names}\n"
     )
 
 
-def write(path, executed):
+def write_page(path, executed):
     """The page of an executed notebook and its pictures, in place of what stood there."""
     pictures = {}
     text = lesson_page(executed, path, pictures)
     for old in FOLDER.glob(f"{number(path)}_*.svg"):
-        old.unlink()
+        remove(old)
     write_whole(page_of(path), text)
     for name, image in pictures.items():
         write_whole(FOLDER / name, slim(image))
@@ -257,11 +257,11 @@ def main(parser, argv):
         copies, faults = deck.executed(paths, "smoke", folder)
         FOLDER.mkdir(exist_ok=True)
         for path in copies:
-            page_of(path).touch()  # so that the others lead to it
+            write_whole(page_of(path), "")  # so that the others lead to it
         for path, copy in copies.items():
-            size = write(path, nbformat.read(copy, 4))
+            size = write_page(path, nbformat.read(copy, 4))
             print(f"wrote {page_of(path).relative_to(run.ROOT)}, {size / 1000:.0f} kB")
-    write_whole(FOLDER / CONTENTS, contents())
+    write_whole(FOLDER / CONTENTS, listed())
 
     # the heads of the notebooks lead to their pages
     run.main(["--clean", *map(str, run.chosen([]))])

@@ -12,7 +12,7 @@ import unicodedata
 from xml.etree import ElementTree
 
 EQUATION = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$([^$\n]+)\$", flags=re.S)
-SIGNS = dict(
+TEX_SIGNS = dict(
     zip(
         "alpha beta gamma delta varepsilon eta theta lambda pi rho sigma tau varphi Delta "
         "ell sum partial nabla infty cdot times odot circ pm in le leq ge geq ne neq approx propto "
@@ -22,7 +22,7 @@ SIGNS = dict(
         "‖ ‖ | | ⌈ ⌉ ⌊ ⌋ mod".split(),
     )
 )
-MARKS = dict(bar="\u0304", hat="\u0302", tilde="\u0303")  # they follow the letter that they mark
+ACCENTS = dict(bar="\u0304", hat="\u0302", tilde="\u0303")  # they follow the letter that they mark
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 UNSEEN = re.compile(
     r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|textstyle)(?![a-zA-Z])"
@@ -36,14 +36,14 @@ WHOLE = re.compile(r"\\[a-zA-Z]+|[\w.']+")  # needs no brackets
 
 def readable(text):
     """A text whose equations, between dollars, have become letters and signs."""
-    return EQUATION.sub(lambda found: line(found[1] or found[2]), text)
+    return EQUATION.sub(lambda found: as_text(found[1] or found[2]), text)
 
 
-def line(tex):
+def as_text(tex):
     """One equation: `\\frac{a}{b}` is a/b, `x^2` is x², and `A_{ts}` is A_ts."""
     tex = SPACE.sub(" ", UNSEEN.sub("", re.sub(r",?\s*\\\\", ", ", tex)))
     tex = re.sub(r"\\([%#])", r"\1", re.sub(r"\\[{}]", "", tex))
-    tex = re.sub(r"\\([a-zA-Z]+)", lambda found: SIGNS.get(found[1], found[0]), tex)
+    tex = re.sub(r"\\([a-zA-Z]+)", lambda found: TEX_SIGNS.get(found[1], found[0]), tex)
     # from the innermost braces outwards
     before = None
     while before != tex:
@@ -64,7 +64,7 @@ def held(part):
 
 
 def marked(found):
-    return (found[2] or found[3]) + MARKS[found[1]]
+    return (found[2] or found[3]) + ACCENTS[found[1]]
 
 
 def divided(found):
@@ -131,7 +131,7 @@ def mathml(tex, display=False):
     if len(rows) > 1:
         inner = "".join(f"<mtr><mtd>{row}</mtd></mtr>" for row in rows)
         inner = f'<mtable displaystyle="true">{inner}</mtable>'
-    read = html.escape(line(tex), quote=True)
+    read = html.escape(as_text(tex), quote=True)
     return f'<math display="{look}" alttext="{read}">{inner}</math>'
 
 

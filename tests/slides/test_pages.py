@@ -576,7 +576,7 @@ def test_only_figures_without_shades_turn_dark():
     ],
 )
 def test_an_equation_can_be_read_where_none_is_drawn(tex, told):
-    assert formula.line(tex) == told
+    assert formula.as_text(tex) == told
 
 
 def equations():
@@ -594,7 +594,7 @@ def equations():
 def test_no_equation_of_the_course_keeps_a_sign_of_its_markup():
     for tex, display in equations():
         drawn = html.unescape(re.sub("<[^>]*>", "", formula.mathml(tex.strip(), display)))
-        for told in (formula.line(tex), drawn):
+        for told in (formula.as_text(tex), drawn):
             assert told and not set(told.replace("#{", "").replace("}", "")) & set("\\{$&"), tex
             assert not re.search("frac|sqrt|math", told), tex
         assert "_" not in drawn, tex

@@ -68,16 +68,16 @@ def moving_tall():
     return moving_arrow(columns=1)
 
 
-COUNTS = (2, 4, 8, 12)  # layers from the top that take their values from the token
+TOP_LAYERS = (2, 4, 8, 12)  # layers from the top that take their values from the token
 TRIES = 6  # of all ways to choose three seeds, as many are shown
 
 
 def moving_dose(columns=2):
     """The leads of the question notebook "In how many layers?", one recipe, five seeds."""
     cell = lambda count: "x0-v@" + ",".join(map(str, range(12 - count, 12)))
-    of = lambda text: [quantity(f"lead {cell(count)} {text} course") for count in COUNTS]
+    of = lambda text: [quantity(f"lead {cell(count)} {text} course") for count in TOP_LAYERS]
     leads = {text: of(text) for text in ("code", "novel")}
-    return moving_dose_of(COUNTS, leads, DOSE_TOLD, columns)
+    return moving_dose_of(TOP_LAYERS, leads, DOSE_TOLD, columns)
 
 
 def moving_seeds(columns=2):
