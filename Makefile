@@ -160,7 +160,7 @@ gradescope: setup
 slides: setup
 	$(PY) slides/site.py --decks $(ARGS)
 
-## make site        the course site under build/site (EXTRAS=site adds decks and drawn equations; ARGS="--profile smoke": quick)
+## make site        the course site under build/site (EXTRAS=site adds decks; ARGS="--profile smoke": quick)
 .PHONY: site
 site: setup
 	$(PY) slides/site.py $(ARGS)
@@ -172,7 +172,7 @@ pdf: chromium site
 chromium: setup
 	@$(PY) -c 'import sys; from course import doctor; doctor.browser() or sys.exit("pdf: wanted a Chromium, found none: make doctor says more")'
 
-## make read        notebook 00, executed, as Markdown that every forge shows: notebooks/read/
+## make read        notebooks, executed, as Markdown that every forge shows: notebooks/read/ (ARGS="04": these)
 .PHONY: read
 read: setup
 	$(PY) -m slides.read $(ARGS)

@@ -48,6 +48,7 @@ from slides.shell import shell  # noqa: E402
 
 BUILD = ROOT / "build"
 BESIDE = (  # pages as the repository has them: (file, page, name)
+    ("notebooks/essay.md", "essay.html", "Ten minutes: where do the values come from?"),
     ("notebooks/README.md", "beside.html", "Beside the front page"),
     ("notebooks/notation.md", "notation.html", "Notation and glossary"),
     ("CHANGELOG.md", "changes.html", "What is new"),
@@ -141,6 +142,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     def markdown(source, at):
         body = page.markdown_html((ROOT / source).read_text(encoding="utf-8"))
         body = re.sub(r"<p>(<img[^>]*>)</p>", r"<figure>\1</figure>", body)  # moves on a phone
+        body = front.framed(body)
         return tables.numbers_whole(relink(body, source, at))
 
     # notebooks and units of homework

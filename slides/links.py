@@ -16,9 +16,10 @@ HOME = {  # file or folder of the repository -> its page on the site
     "README.md": "index.html",
     "CHANGELOG.md": "changes.html",
     "notebooks/README.md": "beside.html",
+    "notebooks/essay.md": "essay.html",
     "notebooks/notation.md": "notation.html",
     "notebooks": "index.html",
-    "notebooks/read/00_start_here.md": "notebooks/00_start_here.html",
+    "notebooks/read/README.md": "index.html",
     "slides": "slides/index.html",
     "minimal": "api/index.html",
     "homework": "homework/index.html",
@@ -51,6 +52,7 @@ def places():
     found = dict(HOME)
     for path in run.chosen([]):
         found[f"notebooks/{path.name}"] = f"notebooks/{path.stem}.html"
+        found[f"notebooks/read/{path.stem}.md"] = f"notebooks/{path.stem}.html"
     for path in run.questions():
         found[f"{LABORATORY}/questions/{path.name}"] = f"evidence/{path.stem}.html"
     for path in deck.at_hand():

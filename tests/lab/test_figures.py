@@ -122,8 +122,8 @@ def test_the_committed_pictures_are_those_of_today(name):
     assert pictures.is_of_today(name), "stale: run make figures and commit"
 
 
-def test_readme_and_the_page_beside_it_show_the_pictures_in_the_words_that_stand_beside_them():
-    pages = (CHECKOUT / "README.md", CHECKOUT / "notebooks" / "README.md")
+def test_pages_show_the_pictures_in_the_words_that_stand_beside_them():
+    pages = [CHECKOUT / "README.md", *(CHECKOUT / "notebooks").glob("*.md")]
     page = "".join(path.read_text(encoding="utf-8") for path in pages)
     page = page.replace("../slides", "slides")
     for name, (_, alt) in pictures.PICTURES.items():
@@ -132,7 +132,7 @@ def test_readme_and_the_page_beside_it_show_the_pictures_in_the_words_that_stand
         shown = f"![{alt}]({file})" in page or f'<img src="{file}" alt="{alt}">' in page
         wide = f'<img src="{file.replace("-tall", "")}" alt="{alt}">'
         shown = shown or f"{narrow}\n  {wide}" in page
-        assert shown, f"README has other words for {name}"
+        assert shown, f"README, and the pages beside it, have other words for {name}"
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
