@@ -38,7 +38,6 @@ from slides import (  # noqa: E402
     lesson,
     page,
     preview,
-    recorded,
     screens,
     search,
     tables,
@@ -47,6 +46,15 @@ from slides.links import anchor, broken, places, relink, units  # noqa: E402
 from slides.shell import shell  # noqa: E402
 
 BUILD = ROOT / "build"
+FINDINGS = (
+    ("Findings", "evidence/index.html"),
+    ("Ledger", "evidence/ledger.html"),
+    ("Speed", "evidence/speed.html"),
+    ("On a GPU", "evidence/gpu.html"),
+    ("Claims and verdicts", "evidence/claims.html"),
+    ("What the sources print", "evidence/published.html"),
+    ("Recorded runs", "evidence/recorded.html"),
+)
 BESIDE = (  # pages as the repository has them: (file, page, name)
     ("notebooks/essay.md", "essay.html", "Ten minutes: where do the values come from?"),
     ("notebooks/README.md", "beside.html", "Beside the front page"),
@@ -100,7 +108,7 @@ def course_map(decks):
     for path in run.questions():
         name = page.title(nbformat.read(path, 4), path.stem)
         asked.append((name, f"evidence/{path.stem}.html"))
-    findings, *others = recorded.PAGES
+    findings, *others = FINDINGS
     return [
         ("Course", lectures),
         ("Slides", talks),
@@ -174,8 +182,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     put(at, "Findings", markdown("notebooks/evidence/README.md", at), folded=True)
     for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
         at = f"evidence/{name}.html"
-        ledger = markdown(f"notebooks/evidence/{name}.md", at)
-        put(at, title, recorded.with_figures(ledger), folded=name == "ledger")
+        put(at, title, markdown(f"notebooks/evidence/{name}.md", at), folded=name == "ledger")
     at = "evidence/claims.html"
     link = lambda file, words: anchor(file, at, words)
     put(at, "Claims", claims.claims(link), broad=True)

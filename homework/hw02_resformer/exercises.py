@@ -724,7 +724,7 @@ hint: Two normal equations, or torch.linalg.lstsq. With equal keys you must find
 after: When the keys agree, Eq 2 is exactly the mix, so least squares must find one half and one
     | half; otherwise both numbers move, and nothing makes them sum to 1. The two streams overlap,
     | so they are fitted together: two solutions solve the two normal equations, the third leaves
-    | them to lstsq. notebooks/evidence/research/across.py: across_study asks the same of a trained
+    | them to lstsq. notebooks/evidence/lab/studies.py: across_study asks the same of a trained
     | model, by cosines.
 in: maps, causal_weights, cross_layer
 12 | you fitted each coefficient alone; the two streams overlap, so they must be fitted together

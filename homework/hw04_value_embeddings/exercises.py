@@ -325,7 +325,7 @@ hint: For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + 
     | then the mean.
 after: In the first part ve has a root mean square of one, like the normalised v, so both vectors
     | are equally long, the lengths cancel and only the lambdas are left. Otherwise the ratio of the
-    | lambdas is no share of anything. notebooks/evidence/research/studies.py: layer_shares
+    | lambdas is no share of anything. notebooks/evidence/lab/studies.py: layer_shares
     | therefore measures sizes of what arrives, on text, and not coefficients.
  6 | your second number is the first again; it must look at the vectors: ve is not normalised, so
    | its lambda says little

@@ -522,7 +522,7 @@ after: A sum of K streams has K variances and K (K - 1) covariances, each with b
     | question: the equation is about one model's activations over tokens, the table about a score
     | over seeds, and nothing in it leads from one to the other. To connect them, measure the first
     | in every run and see whether what has more of it scatters more: notebooks/course/variance.py:
-    | variance_of_sum, recorded for each seed by notebooks/evidence/research/bypass_seeds.py: run.
+    | variance_of_sum, recorded for each seed by notebooks/evidence/measured/bypass_seeds.py: run.
 8 | your covariances have lost their weights, as the report's equation has: w_i w_j Cov
     weights[i] * weights[j] => weights[i] ** 2 if i == j else 1
 8 | those are notebook 08's three terms, for a sum of two; here any number is added, and every pair

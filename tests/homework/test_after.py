@@ -21,9 +21,7 @@ UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/ex
 EVERY = [exercise for unit in UNITS for exercise in unit.exercises.values()]
 UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text(encoding="utf-8")
-PLACE = re.compile(
-    r"((?:minimal|notebooks/(?:evidence/research|course))/[\w/]+\.py): (\w+(?:\.\w+)?)"
-)
+PLACE = re.compile(r"((?:minimal|notebooks/(?:evidence/\w+|course))/[\w/]+\.py): (\w+(?:\.\w+)?)")
 
 
 def one_line(text):
@@ -59,7 +57,7 @@ def defined(path):
 @pytest.mark.parametrize("exercise", EVERY, ids=lambda exercise: exercise.name)
 def test_what_it_is_in_the_package_is_there(exercise):
     places = PLACE.findall(exercise.after)
-    named = exercise.after.count("minimal/") + exercise.after.count("research/")
+    named = exercise.after.count("minimal/") + exercise.after.count("evidence/")
     named += exercise.after.count("course/")
     assert places and len(places) == named
     for path, name in places:

@@ -173,6 +173,9 @@ EARLY = [
     "-m minimal.train",
     "-m homework.grade",
     "-m course.work",
+    "-m evidence.lab.record",
+    "-m evidence.bench",
+    "-m evidence.measured.states",
     "notebooks/run.py",
     "-m slides.build",
 ]

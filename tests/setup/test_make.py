@@ -16,9 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 CALLS = dict(  # target: what it calls, with these arguments
     course="notebooks/run.py --profile smoke",
-    bench="-m evidence.research.bench --part race",
-    gpu="-m evidence.research.rented --minutes 10 --dry",
-    evidence="-m evidence.research",
+    bench="-m evidence.bench --part race",
+    gpu="-m evidence.bench.rented --minutes 10 --dry",
+    evidence="-m evidence.lab.record",
     work="-m course.work",
     reset="-m homework.reset hw03",
     grade="-m homework.grade hw03 mine.py",
@@ -27,7 +27,7 @@ CALLS = dict(  # target: what it calls, with these arguments
     site="slides/site.py",
     pdf="-m slides.book",
     read="-m slides.read",
-    figures="-m evidence.research.pictures",
+    figures="-m evidence.lab.marks",
 )
 BY_UV = "--python .venv/bin/python -c hashes.txt --build-constraints hashes.txt"
 # what every set-up installs
@@ -133,8 +133,8 @@ ONE_WORD = dict(  # variable: (target, what stands before it in the call)
     HW=("reset", "-m homework.reset "),
     NOTEBOOK=("reset", "-m course.work --reset "),
     PROFILE=("course", "notebooks/run.py --profile "),
-    PART=("bench", "-m evidence.research.bench --part "),
-    MINUTES=("gpu", "-m evidence.research.rented --minutes "),
+    PART=("bench", "-m evidence.bench --part "),
+    MINUTES=("gpu", "-m evidence.bench.rented --minutes "),
 )
 
 
