@@ -307,3 +307,16 @@ def test_the_recorded_grid_is_paired_and_of_the_set_that_we_generate():
     assert content["corpus"]["fingerprint"] == fingerprint, (
         "the generated set changed: record the grid anew"
     )
+
+
+def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
+    def row(size, plan, seed, f1):
+        return dict(size=size, plan=plan, seed=seed, f1=f1)
+
+    first, second, *_ = bypass_seeds.SIZES
+    rows = [row(first, "standard", seed, 70.0 + seed) for seed in range(3)]
+    rows += [row(first, "bypass", seed, 71.0 + seed) for seed in range(3)]
+    rows += [row(second, "standard", 0, 70.0)]
+    (found,) = [row for row in bypass_seeds.by_size(rows) if row["difference"] is not None]
+    assert found["plan"] == f"{first}, bypass" and found["n"] == 3
+    assert found["difference"] == pytest.approx(1.0)

@@ -312,3 +312,81 @@ def test_over_depth_values_read_most_of_the_token_and_queries_and_keys_no_more_o
         for door in "qk":
             found = in_upper_half(text, "depth-apart", door, more_than_evenly)
             assert fmean(found.values()) <= 0
+
+
+# ---- leads that the notes of claims quote --------------------------------------------------------
+
+OLD, MATCHED = "thirteen_rows", "dva_matched"
+DVA, BARE, FULL = "dva/one/noffn/nowo", "standard/one/noffn/nowo", "dva/many/ffn/wo"
+
+
+def at_rate(style, lr, warmup=0.1):
+    """SVFormer over standard at one rate and warm-up."""
+    asked = dict(style=style, lr=lr, warmup=warmup)
+    return tuple(("critical_point", plan, asked) for plan in ("svformer", "standard"))
+
+
+def at_length(context):
+    return tuple(("lengths", plan, dict(context=context)) for plan in ("svformer", "standard"))
+
+
+def changed(grid, plan, **changes):
+    return grid, plan, dict(changes=changes)
+
+
+QUOTED = [  # (claim, ours, theirs), each (grid, plan, what else it was asked)
+    ("bov-skipv1", ("sharing", "skipv1"), (OLD, "standard")),
+    ("sv-gqa-2048", (OLD, "svformer"), (OLD, "gqa")),
+    ("sv-gqa-2048", ("stdlib", "svformer"), ("stdlib", "gqa")),
+    ("bov-deep", ("confound", "bov"), (OLD, "standard")),
+    ("bov-deep", changed("parameters", "bov-fixed", hidden=96), (OLD, "standard")),
+    ("bov-scales", ("answer_d12_tables", "bov"), ("answer_d12", "standard")),
+    ("bov-scales", ("answer_d12_tables", "bov"), ("answer_d12_tables", "standard")),
+    ("bov-fixed", ("confound", "bov"), (OLD, "bov-fixed")),
+    ("bov-flops-gap", ("confound", "bov"), ("confound", "row9")),
+    ("bov-row2", ("confound", "row2"), (OLD, "standard")),
+    ("bov-uneven", ("confound", "row13"), (OLD, "row13")),
+    ("bov-adding-v", ("confound", "row13"), ("confound", "row9")),
+    ("bov-adding-v", ("confound", "row11"), ("confound", "row6")),
+    ("dva-loss", changed(MATCHED, DVA, width=94), (OLD, "standard")),
+    ("dva-loss", changed(MATCHED, BARE, width=116), (OLD, "standard")),
+    ("dva-loss", (MATCHED, DVA, dict(changes=None)), (OLD, "standard")),
+    ("dva-no-ffn", changed(MATCHED, DVA, width=94), changed(MATCHED, FULL, hidden=192)),
+    ("sv-rate", *at_rate("llama", 3e-4)),
+    ("sv-rate", *at_rate("llama", 1e-2)),
+    ("sv-rate", *at_rate("llama", 1e-2, 0.4)),
+]
+QUOTED_CHANGES = [  # (claim, a lead, the lead that it is compared with)
+    ("sv-longer", at_length(256), at_length(64)),
+    ("sv-rate", at_rate("nanochat", 3e-4), at_rate("nanochat", 3e-3)),
+    ("sv-rate", at_rate("llama", 3e-4), at_rate("llama", 3e-3)),
+    ("sv-warmup", at_rate("llama", 3e-4, 0.1), at_rate("llama", 3e-4, 0.01)),
+    ("sv-warmup", at_rate("llama", 3e-3, 0.1), at_rate("llama", 3e-3, 0.01)),
+    ("sv-warmup", at_rate("llama", 3e-4, 0.4), at_rate("llama", 3e-4, 0.01)),
+    ("sv-warmup", at_rate("llama", 3e-3, 0.4), at_rate("llama", 3e-3, 0.01)),
+]
+
+
+def side(grid, plan, asked=()):
+    return by_seed(grid, plan, **dict(asked))
+
+
+def lead_of(ours, theirs, field="loss"):
+    return less(side(*theirs), side(*ours), field)
+
+
+def as_quoted(values, unit=" nats"):
+    mean, low, high = (f"{x:.3f}".replace("-", "−") for x in intervals.interval(values))
+    clear = "clear" if ahead(values) else "not clear"
+    return f"{mean}{unit} ({low} to {high}, {len(values)} seeds, {clear})"
+
+
+def test_the_leads_that_notes_quote_are_those_of_the_records():
+    told = [(claim, as_quoted(lead_of(*sides))) for claim, *sides in QUOTED]
+    for claim, first, second in QUOTED_CHANGES:
+        told.append((claim, as_quoted(grows(lead_of(*second), lead_of(*first)))))
+    for claim, field in (("res-mitigates", "entropy_deep"), ("res-similarity", "similarity_deep")):
+        more = lead_of(("inside", "standard"), ("inside", "resformer"), field)
+        told.append((claim, as_quoted(more, "")))
+    notes = {claim["id"]: claim["note"] for claim in records.claims()}
+    assert [(claim, words) for claim, words in told if words not in notes[claim]] == []

@@ -16,7 +16,6 @@ import torch
 from course import comparison as course_comparison
 from course import records
 from course.watched import watched
-from evidence.measured import bypass_seeds
 from minimal import variants
 from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
@@ -465,19 +464,6 @@ def test_a_recipe_of_one_name_and_other_numbers_is_another_run(base, monkeypatch
     before = run_key(base, "f")
     monkeypatch.setitem(RECIPES, "bov", RECIPES["bov"].change("matrix", lr=0.03))
     assert run_key(base, "f") != before
-
-
-def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
-    def row(size, plan, seed, f1):
-        return dict(size=size, plan=plan, seed=seed, f1=f1)
-
-    first, second, *_ = bypass_seeds.SIZES
-    rows = [row(first, "standard", seed, 70.0 + seed) for seed in range(3)]
-    rows += [row(first, "bypass", seed, 71.0 + seed) for seed in range(3)]
-    rows += [row(second, "standard", 0, 70.0)]
-    (found,) = [row for row in bypass_seeds.by_size(rows) if row["difference"] is not None]
-    assert found["plan"] == f"{first}, bypass" and found["n"] == 3
-    assert found["difference"] == pytest.approx(1.0)
 
 
 def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_left_out(

@@ -160,10 +160,6 @@ def whole_steps(rows=None):
     return [row for row in generations(rows)["result"] if not row.get("prefill")]
 
 
-def generated_on(rows=None):
-    return machine_of(generations(rows))
-
-
 def generation_table(rows=None):
     """Markdown: tokens a second, the share of their floor by bytes, and how many times standard."""
     lines = []

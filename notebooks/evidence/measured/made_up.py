@@ -107,13 +107,6 @@ VALUE_OF = dict(
     last=lambda i, n: dict(value=Own if i == n - 1 else X0),
 )
 OF_THE_TOKEN = ("x0", "svformer", "tables")
-CALLED = dict(
-    standard="standard",
-    x0="x0 W_V",
-    svformer="SVFormer",
-    tables="tables",
-    last="x0 W_V, stream in the last",
-)
 
 
 def plan_of(system, last_mlp=True):
