@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from course import records
+from course import records, tallies
 from evidence.lab import claims
 from evidence.lab.asked import grids
 from evidence.measured import bypass_seeds, portraits
@@ -264,3 +264,19 @@ def test_at_best_rates_a_verdict_is_that_of_these_leads():
     told = claims.said_at_best(COMPARED["res-rivals"], "code")
     assert told.startswith("reproduced; resformer ahead of denseformer: **+0.029** (+0.002 to ")
     assert claims.said_at_best(COMPARED["res-rivals"], "novel").startswith("not reproduced; ")
+
+
+# ---- the picture ---------------------------------------------------------------------------------
+
+
+def test_both_texts_stand_in_the_picture_of_verdicts():
+    book, sources = records.claims(), records.published()
+    both = [row for row in book if "verdict_on_code" in row]
+    *by_source, novel, code = tallies.tallies(book, sources).values()
+    assert sum(sum(counts.values()) for counts in by_source) == len(book)
+    assert sum(novel.values()) == sum(code.values()) == len(both) >= 10
+    assert novel != code, "the texts disagree"
+    numbers = [int(text.get_text()) for text in tallies.bars(book, sources).axes[0].texts]
+    assert sum(numbers) == len(book) + 2 * len(both)
+    assert {*tallies.INKS} == {*records.VERDICTS}
+    assert len({*tallies.INKS.values()}) == len(records.VERDICTS)

@@ -301,39 +301,111 @@ def test_every_marked_number_is_what_the_records_say():
 # ---- recording -----------------------------------------------------------------------------------
 
 
-def test_a_grid_is_recorded_by_one_command_and_goes_on(tmp_path, monkeypatch):
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A grid of two runs at smoke scale, in a laboratory where nothing else is recorded."""
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sees a river, and the dog hears rain. " * 3000)
     (grid,) = asked.grids_in(
-        """
+        f"""
         [mine]
         what = "two smoke runs"
-        corpus = "manual"
+        corpus = "{text}"
         seeds = [0]
-        run = {size = "smoke", steps = 2, batch = 2, evaluate = 2, rows = 2}
+        run = {{size = "smoke", vocab = 270, context = 32, steps = 2, evaluate = 2, rows = 2}}
         study = "held_out"
-        cells = [{plan = "standard"}, {plan = "x0-v"}]
+        cells = [{{plan = "standard"}}, {{plan = "x0-v"}}]
         """,
         "new",
     )
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    (folder / "recordings.json").write_text("{}\n")
-    monkeypatch.setattr(records, "RUNS", folder)
+    for name in ("runs", "measured"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr(records, name.upper(), tmp_path / name)
+    (records.RUNS / "recordings.json").write_text("{}\n")
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "cache"))
-    assert record.record(grid, "test", until=0) == 2
-    assert record.record(grid, "test") == 0
-    lines = (folder / "new.jsonl").read_text().splitlines()
+    monkeypatch.setattr(record, "grids", lambda: dict(mine=grid))
+    return grid
+
+
+def test_a_grid_is_recorded_by_one_command_and_goes_on(mine, monkeypatch):
+    assert record.record(mine, "test", until=0) == 2
+    assert record.record(mine, "test") == 0
+    lines = (records.RUNS / "new.jsonl").read_text().splitlines()
     assert [json.loads(line)["plan"] for line in lines] == ["standard", "x0-v"]
-    first = json.loads(lines[0])
+    first, row = json.loads(lines[0]), records.rows("mine")[0]
     assert first["held_out"] and first["grid"] == "mine" and "asked" not in first
-    assert records.recordings()["mine"]["topic"] == "new"
-    assert set(first) <= set(records.as_file(first)["asked"]) | set(records.as_file(first)) | {
-        "grid"
-    }
-    assert record.record(grid, "test") == 0
-    assert (folder / "new.jsonl").read_text().splitlines() == lines
-    monkeypatch.setattr(grid, "machine", "a toaster")
+    assert records.recordings()["mine"]["topic"] == "new" == records.read("mine")["topic"]
+    assert row.pop("asked").keys() | row.keys() == first.keys() - {"grid"}
+    assert record.record(mine, "test") == 0
+    assert (records.RUNS / "new.jsonl").read_text().splitlines() == lines
+    monkeypatch.setattr(mine, "machine", "a toaster")
     with pytest.raises(ValueError, match="mine: wanted a machine that says a toaster"):
-        record.record(grid, "test")
+        record.record(mine, "test")
+
+
+def test_the_command_says_what_is_recorded_and_goes_on_with_what_is_named(mine, capsys):
+    record.main([])
+    assert "mine                           0 of   2 runs recorded   two smoke runs" in (
+        capsys.readouterr().out
+    )
+    record.main(["mine"])
+    assert capsys.readouterr().out.endswith("mine: 0 runs to go\n")
+    with pytest.raises(SystemExit) as ended:
+        record.main(["yours"])
+    assert ended.value.code == 2
+    assert "no grid yours: asked/*.toml have mine" in capsys.readouterr().err
+
+
+def test_a_run_that_diverges_does_not_block_those_behind_it(mine, capsys):
+    mine.cells[0]["lr"] = 1e30
+    assert record.record(mine, "test") == 1
+    assert [run["plan"] for run in records.recorded_runs()] == ["x0-v"]
+    assert "try a smaller --lr" in capsys.readouterr().out
+
+
+def test_a_recorded_run_is_trained_once_more_beside_its_record(mine, capsys):
+    record.record(mine, "test")
+    path = records.RUNS / "new.jsonl"
+    first, second = map(json.loads, path.read_text().splitlines())
+    first["loss"] += 0.01
+    path.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
+    before = path.read_text()
+    capsys.readouterr()
+    for _ in range(2):
+        record.main(["--again", "mine", "standard", "0"])
+        said = capsys.readouterr().out
+        assert f"recorded {first['loss']:.5f}" in said and "difference -0.01000" in said
+    assert path.read_text() == before
+    again = records.rows("again_mine")
+    assert [row["difference"] for row in again] == [-0.01, -0.01]
+    assert again[0]["recorded_commit"] == first["commit"]
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        ("mine standard 0", "wanted a number from 1 to 0, as many runs of standard with seed 0"),
+        ("mine standard", "--again wants GRID PLAN SEED [NUMBER], got mine standard"),
+        ("yours standard 0", "--again wants GRID PLAN SEED [NUMBER], got yours standard 0"),
+        ("mine standard -1", "--again wants GRID PLAN SEED [NUMBER], got mine standard -1"),
+    ],
+)
+def test_what_cannot_be_trained_again_is_said(mine, words, told, capsys):
+    with pytest.raises(SystemExit) as ended:
+        record.main(["--again", *words.split()])
+    assert told in f"{ended.value.code}{capsys.readouterr().err}"
+
+
+def test_a_run_on_another_text_is_not_trained_again(mine):
+    record.record(mine, "test")
+    path = records.RUNS / "recordings.json"
+    heads = json.loads(path.read_text())
+    heads["mine"]["corpus"]["fingerprint"] = "another"
+    path.write_text(json.dumps(heads))
+    with pytest.raises(SystemExit, match=r"wanted corpus .*\(another\), .*: take the text of"):
+        record.main(["--again", "mine", "standard", "0"])
+    with pytest.raises(ValueError, match=r"mine holds runs on corpus .*\(another\), this one"):
+        record.note_recording(mine, "test", dict(fingerprint="here"))
 
 
 def test_the_names_of_quantities_that_it_tells_are_known():

@@ -5,10 +5,20 @@ import ast
 import json
 import math
 import multiprocessing
+import pathlib
 
 import pytest
 
-from course.records import VERDICTS, WRONG, claims, published, quoted, read, recorded_names
+from course.records import (
+    VERDICTS,
+    WRONG,
+    claims,
+    published,
+    quoted,
+    read,
+    recorded_names,
+    recordings,
+)
 from course.records import rows as rows_of
 from course.significance import welch
 from minimal.compare import intervals
@@ -73,12 +83,14 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
 
 
 def exists(evidence):
-    """A file of recorded evidence, or a test: path::name."""
+    """A file of what is measured, a grid of runs, or a test: path::name."""
     path, _, test = evidence.partition("::")
     if not (ROOT / path).exists():
         return False
     if not test:
         return True
+    if path.endswith(".jsonl"):
+        return recordings().get(test, {}).get("topic") == pathlib.Path(path).stem
     return any(
         isinstance(node, ast.FunctionDef) and node.name == test
         for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body
@@ -117,7 +129,9 @@ def test_no_verdict_without_evidence(row):
 
 def test_a_verdict_by_a_test_that_does_not_exist_would_be_noticed():
     assert not exists("tests/lab/test_claims_bov.py::test_that_nobody_wrote")
-    assert not exists("notebooks/evidence/nothing.json")
+    assert not exists("notebooks/evidence/measured/nothing.json")
+    assert exists("notebooks/evidence/runs/older.jsonl::thirteen_rows")
+    assert not exists("notebooks/evidence/runs/best.jsonl::thirteen_rows")
 
 
 # ---- evidence files ------------------------------------------------------------------------------

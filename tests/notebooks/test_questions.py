@@ -101,6 +101,7 @@ OWN = dict(  # a question of one's own to each
     best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
     does_it_last=dict(on="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
     how_deep_may_a_value_read=dict(on="novel", seeds=3, system="upstream-8", over="standard"),
+    made_up_texts=dict(study="many_answers", system="svformer", over="standard"),
     what_coefficients_say=dict(on="code", rate=0.005, system="bov-every", over="standard"),
     why_on_code=dict(on="code", than="novel", system="bov-fixed", over="resformer"),
     how_many_layers=dict(on="code", seeds=2, system="x0-v@0,1", over="standard"),

@@ -103,7 +103,7 @@ def judged(*names):
             lines.append({"foretold": row["that"]} | told(row, outcome_of(row)))
         if found[name].cells and name not in whole:
             print(f"{name}: registered, not yet recorded")
-        elif when := asked_before(found[name]):
+        elif found[name].cells and (when := asked_before(found[name])):
             print(
                 f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"
             )

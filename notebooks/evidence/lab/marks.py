@@ -92,20 +92,19 @@ SHOWN = (  # its pictures, in Markdown and in HTML
 
 
 def alt_of(name):
-    """The alt text that the file of a picture holds; None in a file of older code."""
+    """The alt text that the file of a picture holds."""
     path = FIGURES / f"{name}.svg"
     if not path.exists():
         raise ValueError(f"{path.name} is shown and not there: wanted one that make figures draws")
-    told = re.search("<desc>(.*?)</desc>", path.read_text(encoding="utf-8"), re.S)
-    return told and html.unescape(told[1])
+    (told,) = re.findall("<desc>(.*?)</desc>", path.read_text(encoding="utf-8"), re.S)
+    return html.unescape(told)
 
 
 def alts(text):
     """(a picture as it stands, with the alt text of its file) of each that a text shows."""
     for match in (found for pattern in SHOWN for found in re.finditer(pattern, text)):
-        if alt := alt_of(match["name"]):
-            start, end = (at - match.start() for at in match.span("alt"))
-            yield match[0], match[0][:start] + alt + match[0][end:]
+        start, end = (at - match.start() for at in match.span("alt"))
+        yield match[0], match[0][:start] + alt_of(match["name"]) + match[0][end:]
 
 
 # ---- files ---------------------------------------------------------------------------------------

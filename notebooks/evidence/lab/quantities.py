@@ -167,6 +167,16 @@ def wrong_of(words):
     return sum(claim.get("kind") == words[0] for claim in records.claims())
 
 
+def exact_of(words):
+    """ "exact many_answers plan=x0 answers=20 heads=2": the mean share of exact answers of these
+    models of a made-up text."""
+    name, *where = words
+    rows = pd.DataFrame(records.read(name)["rows"])
+    for column, value in (word.split("=") for word in where):
+        rows = rows[rows[column].astype(str) == value]
+    return float(rows.exact.mean())
+
+
 def order_of(words):
     """ "order next": the rank correlation of what was counted in each new text before a run, and of
     what tables lead by there at the parameters of standard."""
@@ -222,6 +232,7 @@ QUANTITIES = {
     "claims": claims_with,
     "wrong": wrong_of,
     "order": order_of,
+    "exact": exact_of,
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
