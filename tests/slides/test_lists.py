@@ -210,6 +210,14 @@ def test_a_deck_names_the_homework_of_its_notebook():
     assert lost == []
 
 
+def test_the_front_page_has_the_claims_that_readers_ask_about(tmp_path):
+    made, book = claims.asked_about(), {claim["id"]: claim for claim in records.claims()}
+    lines = re.findall(r"<li>(.*?)</li>", made)
+    assert len(lines) == 12 and made in front.front({}, set(), {}, tmp_path)
+    for line, name in zip(lines, records.asked_about(), strict=True):
+        assert html.escape(book[name]["claim"]) in line and claims.word(book[name]) in line
+
+
 def test_every_claim_is_a_card_with_its_verdict_and_can_be_asked_for():
     book = records.claims()
     page = claims.claims(lambda path, words: words)
