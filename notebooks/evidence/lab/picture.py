@@ -28,6 +28,36 @@ def picture(panels, title, xlabel="nats ahead; filled: clear of zero", names=Non
     return fig, f"{title}. Across: {xlabel}. {read_aloud(panels, names or {})}"
 
 
+def along(panels, x, title, xlabel, names=None):
+    """(figure, alt text) of {panel: {system: its Lead at each x}}: lines with intervals, each named
+    at its end in the last panel; a step of the axis is a factor of two."""
+    width = 9.4 if len(panels) > 1 else 7.0
+    fig, axes = figures.panels_of(panels, title, xlabel, "nats ahead of standard", width)
+    for ax, found in zip(axes, panels.values()):
+        ends = []
+        for i, (system, leads) in enumerate(found.items()):
+            mean, reach = [one.mean for one in leads], [one.reach() for one in leads]
+            aside = [1.02 ** (i - len(found) // 2) * place for place in x]  # no bar hides another
+            ax.errorbar(aside, mean, reach, capsize=3, **figures.line_style(i))
+            name = (names or {}).get(system, system)
+            ends.append([mean[-1], aside[-1], name, figures.COLOURS[i % 8]])
+        ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(x, [f"{place:g}" for place in x])
+    figures.one_scale(axes)
+    figures.label_ends(axes[-1], ends)
+    ends = {
+        panel: [
+            f"{(names or {}).get(system, system)} {signed(found[0].mean)} to "
+            f"{signed(found[-1].mean)}"
+            for system, found in some.items()
+        ]
+        for panel, some in panels.items()
+    }
+    told = " ".join(f"{panel}: {'; '.join(parts)}." for panel, parts in ends.items())
+    return fig, f"{title or 'Leads over standard'}. Across: {xlabel}. From first to last, {told}"
+
+
 def one_scale(axes):
     left, right = zip(*(ax.get_xlim() for ax in axes))
     for ax in axes:
