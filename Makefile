@@ -44,8 +44,8 @@ lab: work
 work: setup
 	@$(PY) -m course.work $(ARGS)
 
-## make test        set up .venv, then run every test, on all cores (ARGS=-n0: in one process)
-test: setup
+## make test        set up .venv and work/, then run every test, on all cores (ARGS=-n0: in one process)
+test: work
 	$(PY) -m pytest -n auto $(ARGS)
 
 ## make check       the quick inner loop: the linter, then the tests of the package's heart, less the slow ones
@@ -127,17 +127,17 @@ course: setup
 ## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|price|token|busy|corners|profile|race|gpu)
 .PHONY: bench
 bench: setup
-	$(PY) -m evidence.research.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)
+	$(PY) -m evidence.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)
 
 ## make gpu         on a rented GPU: check, measure, train three models (MINUTES=30); DRY=1 tries it out on a CPU
 .PHONY: gpu
 gpu: setup
-	$(if $(value DRY),TRITON_INTERPRET=1) $(PY) -m evidence.research.rented --minutes $(call quoted,MINUTES) $(if $(value DRY),--dry) $(ARGS)
+	$(if $(value DRY),TRITON_INTERPRET=1) $(PY) -m evidence.bench.rented --minutes $(call quoted,MINUTES) $(if $(value DRY),--dry) $(ARGS)
 
-## make evidence    what is recorded, what is missing, and how long the rest would take here
+## make evidence    what is recorded, and what is missing
 .PHONY: evidence
 evidence: setup
-	$(PY) -m evidence.research $(ARGS)
+	$(PY) -m evidence.lab.record $(ARGS)
 
 ## make reset       a notebook (NOTEBOOK=04) or a homework's stub (HW=hw03) as the course has it; yours is kept aside
 .PHONY: reset
@@ -177,10 +177,13 @@ chromium: setup
 read: setup
 	$(PY) -m slides.read $(ARGS)
 
-## make figures     redraw the pictures of README and slides
+## make figures     redraw the pictures that pages and slides show, and renew their alt texts there
 .PHONY: figures
 figures: setup
-	$(PY) -m evidence.research.pictures $(ARGS)
+	$(PY) -m course.drawings $(ARGS)
+	$(PY) -m evidence.lab.moving
+	MINIMAL_FIGURES=slides/figures $(PY) notebooks/run.py --profile smoke questions
+	$(PY) -m evidence.lab.marks
 
 ## make clean       remove build/ and caches; .venv, runs/ and your work stay
 clean:

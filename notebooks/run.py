@@ -209,7 +209,7 @@ def our_kernel():
         spec = Path(folder, "kernels", "python3", "kernel.json")
         spec.parent.mkdir(parents=True)
         about = dict(argv=command, display_name="Python 3", language="python")
-        spec.write_text(json.dumps(about))
+        spec.write_text(json.dumps(about), encoding="utf-8")
         places = filter(None, [folder, before.get("JUPYTER_PATH")])
         os.environ.update(QUIET, IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(places))
         os.environ.pop("PYTHONOPTIMIZE", None)
@@ -295,12 +295,16 @@ def questions():
 
 
 def chosen(names):
-    """The notebooks that these words mean: a number, a stem, or a path; without one, the course."""
+    """The notebooks that these words mean: a number, a stem, a path, or "questions", all of the
+    laboratory; without one, the course."""
     ours = numbered(HERE)
     found = []
     for name in names:
         if name.endswith(".ipynb"):
             found.append(Path(name))
+            continue
+        if name == "questions":
+            found += questions()
             continue
         number = [path for path in ours if re.fullmatch(rf"{re.escape(name)}[a-z]?_.*", path.stem)]
         both = [*ours, *questions()]
@@ -439,7 +443,8 @@ def value_of(text):
 @command("notebooks/run.py", __doc__)
 def main(parser, argv):
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="a number, a stem, or a path; default: all")
+    names = "a number, a stem, a path, or questions; default: all"
+    add("names", nargs="*", metavar="NAME", help=names)
     add("--profile", choices=SECONDS, default="laptop")
     names = ("PARAMETER", "VALUE")
     add("-p", nargs=2, action="append", default=[], metavar=names, help="as papermill's -p")

@@ -25,6 +25,7 @@ if __name__ == "__main__":
 import nbformat  # noqa: E402
 
 from course import doctor, owner  # noqa: E402
+from homework import marking  # noqa: E402
 from minimal.data.files import remove_folder  # noqa: E402
 from notebooks import run  # noqa: E402
 from notebooks.run import ROOT  # noqa: E402
@@ -37,7 +38,6 @@ from slides import (  # noqa: E402
     lesson,
     page,
     preview,
-    recorded,
     screens,
     search,
     tables,
@@ -46,6 +46,15 @@ from slides.links import anchor, broken, places, relink, units  # noqa: E402
 from slides.shell import shell  # noqa: E402
 
 BUILD = ROOT / "build"
+FINDINGS = (
+    ("Findings", "evidence/index.html"),
+    ("Ledger", "evidence/ledger.html"),
+    ("Speed", "evidence/speed.html"),
+    ("On a GPU", "evidence/gpu.html"),
+    ("Claims and verdicts", "evidence/claims.html"),
+    ("What the sources print", "evidence/published.html"),
+    ("Recorded runs", "evidence/recorded.html"),
+)
 BESIDE = (  # pages as the repository has them: (file, page, name)
     ("notebooks/essay.md", "essay.html", "Ten minutes: where do the values come from?"),
     ("notebooks/README.md", "beside.html", "Beside the front page"),
@@ -73,6 +82,15 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     return page.title(notebook, path.stem), at, body
 
 
+def to_fill_in(folder):
+    """A unit's stub, which no file of the repository holds; nothing of the open project."""
+    if not (folder / "exercises.py").exists():
+        return ""
+    code = page.code_html(marking.find(folder.name).stub())
+    told = '<details class="code"><summary>Empty functions, with what they must do</summary>'
+    return f"<h2>The file to fill in</h2>{told}{code}</details>"
+
+
 def course_map(decks):
     """Every page for the sidebar: [(part of the course, [(title, place)])]."""
     lectures = []
@@ -90,7 +108,7 @@ def course_map(decks):
     for path in run.questions():
         name = page.title(nbformat.read(path, 4), path.stem)
         asked.append((name, f"evidence/{path.stem}.html"))
-    findings, *others = recorded.PAGES
+    findings, *others = FINDINGS
     return [
         ("Course", lectures),
         ("Slides", talks),
@@ -143,7 +161,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     for path in units():
         at, source = f"homework/{path.parent.name}.html", f"homework/{path.parent.name}/README.md"
         name = path.read_text(encoding="utf-8")[2:].partition("\n")[0]
-        exercises.append((name, at, markdown(source, at)))
+        exercises.append((name, at, markdown(source, at) + to_fill_in(path.parent)))
     row(exercises)
 
     # what leads to them
@@ -164,8 +182,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     put(at, "Findings", markdown("notebooks/evidence/README.md", at), folded=True)
     for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
         at = f"evidence/{name}.html"
-        ledger = markdown(f"notebooks/evidence/{name}.md", at)
-        put(at, title, recorded.with_figures(ledger), folded=name == "ledger")
+        put(at, title, markdown(f"notebooks/evidence/{name}.md", at), folded=name == "ledger")
     at = "evidence/claims.html"
     link = lambda file, words: anchor(file, at, words)
     put(at, "Claims", claims.claims(link), broad=True)

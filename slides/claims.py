@@ -57,6 +57,23 @@ def claims(link):
     return "\n".join(parts)
 
 
+def asked_about():
+    """The claims that readers ask about, a line each, for the front page."""
+    book, sources = {claim["id"]: claim for claim in records.claims()}, records.published()
+    lines = []
+    for claim in map(book.get, records.asked_about()):
+        told, source = word(claim), html.escape(sources[claim["source"]]["short"])
+        lines.append(
+            f"<li>{html.escape(claim['claim'])} <strong>{sign(told)} {told}</strong> "
+            f'<span class="soft">{source}</span></li>'
+        )
+    return (
+        f'<h2 id="claims">What the papers claim</h2><ul>{"".join(lines)}</ul>'
+        f'<p><a href="evidence/claims.html">All {len(book)} claims</a>, each with what its verdict '
+        "rests on.</p>"
+    )
+
+
 def chooser(book):
     """One button a verdict; a script shows only what is asked for, and without it all is there."""
     counts = Counter(map(word, book))

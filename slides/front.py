@@ -9,7 +9,7 @@ import nbformat
 from minimal.data.files import write_whole
 from notebooks import run
 from notebooks.run import ROOT
-from slides import page, tables
+from slides import claims, page, tables
 from slides.links import relink, units
 
 FIRST, NEXT = "notebooks/00_start_here.html", "notebooks/01_attention.html"
@@ -116,7 +116,7 @@ def front(decks, printed, copies, out):
         f"<h1>{page.COURSE}</h1>{after_first_paragraph(from_readme(''), start)}"
         f'<h2 id="notebooks">The course</h2><ul class="units">{"".join(cards[False])}</ul>'
         f'<h2 id="side">Side paths</h2><ul class="units aside">{"".join(cards[True])}</ul>'
-        f"{ways}{from_readme(*shown)}"
+        f"{ways}{from_readme(shown[0])}{claims.asked_about()}{from_readme(*shown[1:])}"
     )
 
 

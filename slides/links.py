@@ -30,7 +30,8 @@ HOME = {  # file or folder of the repository -> its page on the site
     "notebooks/evidence/speed.md": "evidence/speed.html",
     "notebooks/evidence/gpu.md": "evidence/gpu.html",
     "notebooks/evidence/claims.md": "evidence/claims.html",
-    "notebooks/evidence/claims.json": "evidence/claims.html",
+    "notebooks/evidence/claims.toml": "evidence/claims.html",
+    "notebooks/evidence/verdicts.json": "evidence/claims.html",
     "notebooks/evidence/published.json": "evidence/published.html",
 }
 
@@ -64,8 +65,9 @@ def places():
     for path in units():
         folder = f"homework/{path.parent.name}"
         found[folder] = found[f"{folder}/README.md"] = f"{folder}.html"
-    for path in (ROOT / LABORATORY).glob("*.json"):
-        found.setdefault(f"{LABORATORY}/{path.name}", f"evidence/recorded.html#{path.stem}")
+        found[f"{folder}/exercises.py"] = f"{folder}.html#the-file-to-fill-in"
+    for path in (ROOT / LABORATORY / "measured").glob("*.json"):
+        found[path.relative_to(ROOT).as_posix()] = f"evidence/recorded.html#{path.stem}"
     for path in (*(ROOT / LABORATORY / "runs").iterdir(), *(ROOT / LABORATORY / "asked").iterdir()):
         found[path.relative_to(ROOT).as_posix()] = "evidence/recorded.html"
     return found

@@ -8,7 +8,7 @@ import itertools
 import re
 
 from course import figures, records
-from evidence.research.numbers import signed
+from evidence.lab.comparison import signed
 from minimal.compare import intervals
 
 NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|(?<=\d)e(?=-?\d)|\bto\b|\bnats\b|\bmin\b)+")
@@ -124,13 +124,19 @@ def published():
 
 # ---- what is recorded here -----------------------------------------------------------------------
 
-MOVED = {  # a module's name in a recorded command -> its name today
-    "minimal.evidence": "evidence.research",
-    "minimal.seeds": "evidence.research.bypass_seeds",
-    "minimal.inside": "evidence.research.portraits",
-    "minimal.lab.evidence.portraits": "evidence.research.portraits",
-    "minimal.lab.evidence.states": "evidence.research.states",
-    "minimal.lab.evidence": "evidence.research",
+MOVED = {  # what a recorded command began with -> what it begins with today
+    "minimal.evidence --record": "evidence.lab.record",
+    "minimal.lab.evidence --record": "evidence.lab.record",
+    "evidence.research --record": "evidence.lab.record",
+    "minimal.lab.evidence --repeat": "evidence.lab.record --again",
+    "minimal.seeds": "evidence.measured.bypass_seeds",
+    "minimal.lab.evidence.portraits": "evidence.measured.portraits",
+    "minimal.lab.evidence.states": "evidence.measured.states",
+    "evidence.research.fetch --deeper": "evidence.measured.fetch compute_then_fetch_deeper",
+    "evidence.research.fetch_first": "evidence.measured.fetch fetch_first",
+    "evidence.research.fetch": "evidence.measured.fetch",
+    "evidence.research.many_answers": "evidence.measured.fetch many_answers",
+    "evidence.research.mean_values": "evidence.measured.mean_values",
     "minimal.lab.speed.compiled": "course.compiled",
 }
 
@@ -147,7 +153,7 @@ def recorded():
         'ends elsewhere: what that is worth stands under <a href="index.html">Findings</a>, and a '
         "difference of that size is none.</p>"
     ]
-    names = {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}
+    names = records.recorded_names()
     for question, files in itertools.groupby(sorted(names, key=by_question), asked_in):
         together = list(files)
         if len(together) == 1:

@@ -13,7 +13,7 @@ from course import interpreter
 INHERITED = os.environ.get("TRITON_INTERPRET")
 if "triton" not in sys.modules and sys.platform == "linux":
     os.environ["TRITON_INTERPRET"] = "1"
-    from evidence.research.bench import gpu  # noqa: F401
+    from evidence.bench import gpu  # noqa: F401
     from minimal.kernels import backward, decode, fused, route  # noqa: F401 all files with kernels
 
     if route.HAS_TRITON:  # the first launch imports the rest of it

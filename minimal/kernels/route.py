@@ -74,9 +74,10 @@ REASONS = dict(
 
 
 def route(B, T, S, H, G, D, V, **known):
-    """(way, reason), from shapes. On a GPU as one H100 said, in notebooks/evidence/gather_gpu.json:
-    the histogram won there by a hair in one case of those where keys are smaller than table rows,
-    and nowhere else, so a GPU takes it only where a caller names it.
+    """(way, reason), from shapes. On a GPU as one H100 said, in
+    notebooks/evidence/measured/gather_gpu.json: the histogram won there by a hair in one case of
+    those where keys are smaller than table rows, and nowhere else, so a GPU takes it only where a
+    caller names it.
 
     On a CPU, where rows and the histogram are close, gather_attention measures both once."""
     way, why = choose_way(B, T, S, H, G, D, V, **known)

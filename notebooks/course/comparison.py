@@ -7,8 +7,7 @@ from minimal.compare import intervals
 def say_recorded(grid, base, *plans):
     """Print how far ahead of `base` a recorded grid has these plans, as they are (rows with changes
     aside); {plan: row of intervals.paired, ahead above zero}, {} where nothing is recorded."""
-    rows = records.rows_of(records.EVIDENCE / f"{grid}.json")
-    rows = [row for row in rows if "changes" not in row["asked"]]
+    rows = [row for row in records.rows(grid) if "changes" not in row["asked"]]
     table = intervals.paired(rows, "loss", base) if rows else []
     found = {row["plan"]: row for row in figures.ahead(table) if row["n"]}
     if not found:

@@ -8,7 +8,7 @@ what must not be. These are facts about code, not timings. Most cases are in bf1
 in fp32, and in bf16 over a table in fp32, as a model has it. Decode is compiled for 16 query rows a
 key head, and in fp32, which has the fewest registers left, also for the most that there can be.
 
-    python -m course.compiled --out notebooks/evidence/compiled.json
+    python -m course.compiled --out notebooks/evidence/measured/compiled.json
 """
 
 import platform
@@ -265,7 +265,7 @@ def report():
     tool = subprocess.run(ask, capture_output=True, text=True).stdout
     head = header(
         "what the gather kernels compile to, without a GPU: facts about code, not timings",
-        "python -m course.compiled --out notebooks/evidence/compiled.json",
+        "python -m course.compiled --out notebooks/evidence/measured/compiled.json",
         corpus=dict(name="none", fingerprint="none", tokens=0),
     )
     versions = dict(

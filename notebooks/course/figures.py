@@ -7,10 +7,12 @@ import base64
 import html
 import io
 import os
+import re
 
-from course import shades
+from course import CHECKOUT, shades
 from minimal.compare.intervals import ahead as ahead  # figures.ahead turns what is drawn
 from minimal.compare.intervals import mean_spread
+from minimal.data.files import write_whole
 from minimal.training.progress import in_notebook
 
 INK, PAPER = "#1b1f24", "#ffffff"
@@ -23,6 +25,7 @@ MARKS = "osD^vPX*"
 
 SHORTEST_ALT = 40
 KIND = "COURSE_FIGURES"  # in the environment: svg, where a page for forges is written
+FOLDER = "MINIMAL_FIGURES"  # in the environment: the folder where a figure with a name is kept
 LETTER = 11  # points: the size of the words in a figure
 
 
@@ -340,12 +343,34 @@ def shades_as_cells(fig):
         panel.set_ylim(limits[1])
 
 
-def show(fig, alt):
+# What a reader's dark page does to a figure: paper and letters change places, hues stay. White
+# becomes the dark paper of the drawings.
+DARK = """
+@media (prefers-color-scheme: dark) { svg > g { filter: invert(.92) hue-rotate(180deg); } }
+"""
+
+
+def file_bytes(fig, alt, decimals=2):
+    """An SVG that holds its alt text and turns dark with the page around it, as the drawings do. A
+    hundredth of a point is finer than a screen: more decimals would double the file."""
+    kept = rb"([MLCQ ][\d.]+\.\d{%d})\d+" % decimals
+    svg = re.sub(kept, rb"\1", figure_bytes(fig, "svg"))  # of paths; a scale keeps its own
+    if decimals == 1:  # and where letters stand
+        svg = re.sub(rb"(translate\([\d.]+\.\d)\d+", rb"\1", svg)
+    told = f"<desc>{html.escape(check_alt(alt))}</desc>\n <metadata>"
+    svg = svg.replace(b"<metadata>", told.encode(), 1)
+    return svg.replace(b"</style>", DARK.encode() + b"</style>", 1)
+
+
+def show(fig, alt, name=""):
     """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal
-    all keep; outside a notebook, print its alt text."""
+    all keep; outside a notebook, print its alt text. `make figures` keeps one that has a `name` as
+    slides/figures/NAME.svg, for the pages that show it."""
     import matplotlib
 
     check_alt(alt)
+    if name and os.environ.get(FOLDER):
+        write_whole(CHECKOUT / os.environ[FOLDER] / f"{name}.svg", file_bytes(fig, alt))
     inches = fig.get_size_inches()[0]
     kind = os.environ.get(KIND, "png")
     media = dict(svg="svg+xml").get(kind, kind)

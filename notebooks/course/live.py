@@ -102,11 +102,7 @@ def recorded(*names):
     rows = []
     for name in names:
         known = {row["plan"] for row in rows}
-        rows += [
-            row
-            for row in records.rows_of(records.EVIDENCE / f"{name}.json")
-            if row["plan"] not in known
-        ]
+        rows += [row for row in records.rows(name) if row["plan"] not in known]
     return rows
 
 

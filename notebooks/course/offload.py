@@ -8,7 +8,7 @@ runs, so that `prefetch` can overlap with all layers below the tables. What stay
 the distinct rows: a V cache by token, never larger than one by position. What a prefill and a step
 fetch, in counted bytes and measured time:
 
-    python -m evidence.research.bench.offload [--length 131072]
+    python -m evidence.bench.offload [--length 131072]
 """
 
 from concurrent.futures import ThreadPoolExecutor

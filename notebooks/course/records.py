@@ -1,17 +1,17 @@
 """What did the sources print, what do they claim, what have we measured? Readers of evidence."""
 
-import contextlib
 import functools
 import json
+import tomllib
 from collections import Counter
 
 from course import CHECKOUT
-from minimal.compare.ledger import rows_of  # noqa: F401 read with the records
 from minimal.data import results
 from minimal.data.results import load
 
 EVIDENCE = CHECKOUT / "notebooks" / "evidence"
 RUNS = EVIDENCE / "runs"  # one table of all runs, a line a run; a file a topic
+MEASURED = EVIDENCE / "measured"  # what is no run: speed, portraits, made-up texts; a file each
 
 # what a run was asked beyond the defaults, flat beside what came of it
 ASKED = (
@@ -81,9 +81,33 @@ def quoted(source, quantity):
     return by_name[quantity]
 
 
-def claims():
-    """The sources' claims: id, source, place, claim, verdict, evidence or what would decide."""
-    return load(EVIDENCE / "claims.json")
+def written_claims():
+    """The sources' claims as people wrote them: id, source, place, quote, claim, and either a
+    verdict with its evidence or what is compared."""
+    return book_of_claims()["claims"]
+
+
+def asked_about():
+    """The twelve that readers ask about, by their ids."""
+    return book_of_claims()["asked_about"]
+
+
+def book_of_claims():
+    path = EVIDENCE / "claims.toml"
+    return book_when(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def book_when(path, written):
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def claims(verdicts=None):
+    """The same, those that runs decide with the verdict that evidence.lab.claims wrote: verdict,
+    evidence, what was measured, and the same on code."""
+    verdicts = load(EVIDENCE / "verdicts.json") if verdicts is None else verdicts
+    plain = dict(evidence=None, note="", verdict="open")
+    return [plain | claim | verdicts.get(claim["id"], {}) for claim in written_claims()]
 
 
 # ---- what we have measured -----------------------------------------------------------------------
@@ -91,67 +115,66 @@ def claims():
 
 def recorded_runs():
     """Every recorded run as a dict, in the order of the table."""
-    written = ((path, path.stat().st_mtime_ns) for path in sorted(RUNS.glob("*.jsonl")))
-    return runs_when(tuple(written))
+    return runs_when(written())
+
+
+def written():
+    """Changes whenever a run is recorded: what was computed from all of them may be kept."""
+    return tuple((path, path.stat().st_mtime_ns) for path in sorted(RUNS.iterdir()))
 
 
 @functools.lru_cache(maxsize=1)
 def runs_when(written):
-    return [json.loads(line) for path, _ in written for line in path.read_text().splitlines()]
+    paths = (path for path, _ in written if path.suffix == ".jsonl")
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
 def recordings():
     """{grid: what its runs share: topic (the file of the table), question, command, commit, corpus,
     hardware, versions}."""
-    return load(RUNS / "recordings.json")
+    path = RUNS / "recordings.json"
+    return dict(heads_when(path, path.stat().st_mtime_ns))
 
 
-def read(path):
-    """An evidence file; a bare name means notebooks/evidence/<name>.json."""
-    return results.read(path if str(path).endswith(".json") else EVIDENCE / f"{path}.json")
+@functools.lru_cache(maxsize=1)
+def heads_when(path, written):
+    return load(path)
 
 
-def stamp():
-    """Changes whenever a file of evidence does: what was computed from all of them may be kept."""
-    return EVIDENCE, *sorted((p.name, p.stat().st_mtime_ns) for p in EVIDENCE.glob("*.json"))
+def read(name):
+    """What is recorded under a name: what, command, commit, corpus and so on, and `rows`. A name is
+    a grid of the table, or a file of `measured`; or it is the path of another file of evidence."""
+    if str(name).endswith(".json"):
+        return results.read(name)
+    heads = recordings()
+    if name in heads:
+        return heads[name] | dict(rows=list(rows_by_grid(written())[name]))
+    return results.read(MEASURED / f"{name}.json")
 
 
-# ---- files of older code -------------------------------------------------------------------------
+def rows(name):
+    """The rows of a name; none where nothing is recorded yet."""
+    there = name in recordings() or (MEASURED / f"{name}.json").is_file()
+    return read(name)["rows"] if there else []
 
-# Older code opens a file a grid, evidence/NAME.json. Each is written again from the table where it
-# is missing or older; git ignores them, and they go when that code has gone.
+
+def recorded_names():
+    """Every grid and every file that holds something."""
+    return [*recordings(), *sorted(path.stem for path in MEASURED.glob("*.json"))]
 
 
-def as_file(run):
-    """A line of the table as a row of such a file."""
+@functools.lru_cache(maxsize=1)
+def rows_by_grid(written):
+    found = {}
+    for run in recorded_runs():
+        found.setdefault(run["grid"], []).append(as_row(run))
+    return found
+
+
+def as_row(run):
+    """A line of the table as a row of a file: what was asked stands together."""
     asked = {name: run[name] for name in ASKED if name in run}
-    row = {name: run[name] for name in ("plan", "size", "seed", "steps")}
-    for name, value in run.items():
-        if name not in asked and name != "grid":
-            row[name] = value
-        if name == "coefficients":
-            row["asked"] = asked
-    return row
-
-
-def write_back():
-    """Write the files that are missing or older than the table."""
-    if not RUNS.is_dir():
-        return
-    newest = max(path.stat().st_mtime for path in RUNS.iterdir())
-    heads, stale = recordings(), []
-    for name in heads:
-        path = EVIDENCE / f"{name}.json"
-        if not path.exists() or path.stat().st_mtime < newest:
-            stale.append(name)
-    rows = {name: [] for name in stale}
-    for run in recorded_runs() if stale else ():
-        if run["grid"] in rows:
-            rows[run["grid"]].append(as_file(run))
-    for name in stale:
-        head = {key: value for key, value in heads[name].items() if key != "topic"}
-        with contextlib.suppress(OSError):  # an installation that may not be written
-            results.write(EVIDENCE / f"{name}.json", head | dict(rows=rows[name]))
-
-
-write_back()
+    first = {name: run[name] for name in ("plan", "size", "seed", "steps")}
+    rest = {name: value for name, value in run.items() if name not in ("grid", *asked)}
+    return first | rest | dict(asked=asked)

@@ -61,9 +61,8 @@ def recorded_bits(book, vocab, plan="standard"):
     if vocab != 1024:
         return []
     for name in ("ten_seeds_code", "ten_seeds_novel"):
-        path = records.EVIDENCE / f"{name}.json"
-        evidence = records.read(path) if path.exists() else dict(corpus={}, rows=[])
-        if evidence["corpus"].get("fingerprint") == book.fingerprint:
+        evidence = records.read(name)
+        if evidence["corpus"]["fingerprint"] == book.fingerprint:
             return [row["bpb"] for row in evidence["rows"] if row["plan"] == plan]
     return []
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from course.village import make
-from evidence.research import bypass_seeds
+from evidence.measured import bypass_seeds
 from minimal.encoder import finetune, pretrain, wordpiece
 from minimal.model import config
 from minimal.model.values import Bypass

@@ -6,7 +6,7 @@ import torch
 
 from course import records
 from course.village import make
-from evidence.research import bypass_seeds
+from evidence.measured import bypass_seeds
 from minimal.data import files, results
 from minimal.encoder import bert, finetune, pretrain, wordpiece
 from minimal.model.values import Bypass
@@ -295,12 +295,6 @@ def test_the_grid_fills_what_is_missing_and_nothing_twice(tmp_path, capsys):
     assert set(groups["2x32"]) == {"standard", "bypass-head"} and compared["2x32"][1]["n"] == 2
 
 
-EVIDENCE = records.EVIDENCE / "bypass.json"
-
-
-@pytest.mark.skipif(
-    not EVIDENCE.is_file(), reason="notebooks/evidence/bypass.json is not recorded yet"
-)
 def test_the_recorded_grid_is_paired_and_of_the_set_that_we_generate():
     content = records.read("bypass")
     cells = {(r["size"], r["plan"], r["seed"]) for r in content["rows"]}

@@ -10,9 +10,8 @@ import torch
 from torch.nn.attention import flex_attention
 
 from course import figures, records
-from evidence.research import gpu_table
-from evidence.research.bench import decode, graphs, moved, products, step_profile
-from evidence.research.bench.moved import forward_bytes, split_bytes
+from evidence.bench import decode, gpu_table, graphs, moved, step_profile
+from evidence.bench.moved import forward_bytes, split_bytes
 from minimal.bench import decoding, timing
 from minimal.data import results
 from minimal.kernels import histogram
@@ -125,7 +124,7 @@ def test_the_dva_bench_compares_the_identity_with_attention_of_the_same_width():
 
 @pytest.mark.slow
 def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, capsys):
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
@@ -187,7 +186,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 ):
     """A command that runs out of time, or a model out of memory, must not lose what was
     measured."""
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     def dies(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -205,7 +204,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_flex_attention_is_a_rival_on_a_gpu(interpreter, monkeypatch):
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     # what it would compute there: the same as all others, or nothing would be timed
     monkeypatch.setattr(graphs, "best_flex", lambda device: flex_attention.flex_attention)
@@ -227,7 +226,7 @@ def test_flex_attention_is_compiled_at_its_best_and_its_backward_may_run_again(m
 
 
 def test_flex_attention_is_compiled_for_shapes_that_are_measured():
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     assert {*gpu.CACHED, *gpu.TRAINED} >= graphs.FLEX
     toy = graphs.Bench("cuda")
@@ -236,7 +235,7 @@ def test_flex_attention_is_compiled_for_shapes_that_are_measured():
 
 
 def test_pairs_of_a_window_are_those_of_its_mask():
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
     from minimal.kernels.reference import visible
 
     for T, window in ((40, 9), (300, 128), (12, 11)):
@@ -244,7 +243,7 @@ def test_pairs_of_a_window_are_those_of_its_mask():
 
 
 def test_one_token_is_made_as_hot_as_is_asked():
-    from evidence.research.bench import hot
+    from evidence.bench import hot
 
     ids = graphs.Bench("cpu", V=1000).ids(4, 5000)
     assert torch.equal(hot.heated(ids, 0.0), ids)
@@ -266,7 +265,7 @@ def test_a_cache_no_faster_than_memory_is_said(interpreter, monkeypatch, capsys)
     "part, kernel", (("decode", "run_split"), ("wide", "run_split"), ("forward", "run_forward"))
 )
 def test_a_kernel_that_is_wrong_is_not_timed(part, kernel, interpreter, monkeypatch):
-    from evidence.research.bench import gpu, gpu_decode
+    from evidence.bench import gpu, gpu_decode
 
     room = gpu if part == "forward" else gpu_decode
     whole = getattr(room, kernel)
@@ -316,7 +315,7 @@ def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(caps
 )
 def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    room = "course" if module == "memory" else "evidence.research.bench"
+    room = "course" if module == "memory" else "evidence.bench"
     main = importlib.import_module(f"{room}.{module}").main
     with pytest.raises(SystemExit) as ended:
         main(argv)
@@ -447,7 +446,7 @@ def test_the_products_of_a_step_are_all_that_it_calls_and_are_called_again_as_th
         attend(heads, heads, heads, is_causal=True).square().sum().backward()
         torch.sin(x)
 
-    found = products.products_of(step)
+    found = step_profile.products_of(step)
     kinds = Counter()
     for (function, *_), often in found.items():
         kinds[function.overloadpacket._qualified_op_name.removeprefix("aten::")] += often
@@ -455,8 +454,8 @@ def test_the_products_of_a_step_are_all_that_it_calls_and_are_called_again_as_th
     assert kinds == {"mm": 2, "bmm": 1, "baddbmm": 1, attention: 1, f"{attention}_backward": 1}
 
     # the same layouts come again, as often as they are timed
-    monkeypatch.setattr(products, "CALLS", 1)
-    again = products.products_of(lambda: products.seconds_alone(found))
+    monkeypatch.setattr(step_profile, "CALLS", 1)
+    again = step_profile.products_of(lambda: step_profile.seconds_alone(found))
     assert given_to(again) == {key: 2 for key in given_to(found)}
 
 
@@ -468,10 +467,10 @@ def given_to(found):
 
 def test_products_are_counted_as_often_as_the_step_calls_them():
     a = torch.ones(4, 4)
-    found = products.products_of(lambda: [torch.mm(a, a) for _ in range(5)])
+    found = step_profile.products_of(lambda: [torch.mm(a, a) for _ in range(5)])
     now = iter(range(100))
     assert list(found.values()) == [5]
-    assert products.seconds_alone(found, now=lambda: next(now)) == 5.0
+    assert step_profile.seconds_alone(found, now=lambda: next(now)) == 5.0
 
 
 def test_a_part_inside_another_is_counted_as_the_inner_one(monkeypatch):
@@ -492,12 +491,12 @@ def test_the_profile_wants_one_thread(monkeypatch):
 
 def test_what_a_gpu_said_of_decoding_is_drawn_and_nothing_else(tmp_path, monkeypatch):
     fig = figures.lines(dict(floor=[1, 2]), "", "tokens", "times")
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(records, "MEASURED", tmp_path)
     before = len(fig.axes[0].lines)
     assert gpu_table.gpu_marks(fig) == 0 and len(fig.axes[0].lines) == before
     row = dict(part="decode", B=8, T=4096, v_cache_us=33.0, gather_us=20.0, materialise_us=60.0)
     row["faster_than_v_cache"] = 1.5  # PyTorch's was faster than ours
-    monkeypatch.setattr(records, "rows_of", lambda path: [row, dict(part="forward")])
+    monkeypatch.setattr(records, "rows", lambda name: [row, dict(part="forward")])
     assert gpu_table.gpu_marks(fig) == 1
     marks = [line.get_xydata()[0].tolist() for line in fig.axes[0].lines[before:]]
     assert marks == [[8 * 4096, 1.5], [8 * 4096, 0.5]]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from evidence.research.bench.sorted_keys import SortedCache
+from evidence.bench.decode import SortedCache
 from minimal.kernels import dense, histogram
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, reference

@@ -144,7 +144,7 @@ def test_a_table_of_six_times_the_rows_is_close_for_one_token_and_far_for_three(
 
 def clocked(part, **where):
     """What the GPU on record said, the best setting of each way."""
-    rows = records.rows_of(records.EVIDENCE / "gather_gpu.json")
+    rows = records.rows("gather_gpu")
     return [row for row in rows if row["part"] == part and where.items() <= row.items()]
 
 
@@ -153,7 +153,7 @@ def ends(ratios, digits=1):
 
 
 def test_every_number_of_a_reason_was_measured():
-    """The reasons for GPUs quote notebooks/evidence/gather_gpu.json."""
+    """The reasons for GPUs quote notebooks/evidence/measured/gather_gpu.json."""
     numbers = lambda sizes, **known: re.findall(r"\d+\.\d+", route(*sizes, **GPU | known)[1])
     # training: through the rows that PyTorch wants, in a window FlexAttention
     reason, looked_up, faster = route(*LONG, **GPU, training=True)[1], [], []
@@ -439,7 +439,7 @@ importlib.util.find_spec = lambda name: None if name == "triton" else find(name)
 import torch
 from minimal.kernels import backward, decode, gather, histogram, reference
 from course import compiled, offload
-from evidence.research.bench import gpu
+from evidence.bench import gpu
 torch.manual_seed(0)
 q, k = torch.randn(2, 1, 9, 2, 32)
 table = torch.randn(5, 2, 32, requires_grad=True)

@@ -286,7 +286,7 @@ def test_where_the_share_lies_was_measured():
     from course import records
     from minimal.kernels import fused
 
-    rows = records.rows_of(records.EVIDENCE / "gather_gpu.json")
+    rows = records.rows("gather_gpu")
     rows = [row for row in rows if row["part"] == "table"]
     ours = {row["hottest"]: row["sum_by_token_us"] / row["embedding_us"] for row in rows}
     assert all((times < 1) is (share < fused.COMMON_SHARE) for share, times in ours.items())

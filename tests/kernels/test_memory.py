@@ -166,7 +166,7 @@ def test_tables_may_lie_in_a_file(tmp_path):
 
 
 def test_the_cost_of_offloading_is_the_distinct_tokens_once():
-    from evidence.research.bench.offload import offload_cost
+    from evidence.bench.offload import offload_cost
 
     found = offload_cost(length=3000, steps=10, layers=2, G=2, D=16, V=500)
     assert found["prefill_bytes"] == found["distinct"] * 2 * 2 * 16 * 4

@@ -1,5 +1,5 @@
 """The same kernels compiled and run where there is a GPU. All parts were equal on an H100
-(notebooks/evidence/gpu_session.json); on sm_80 they have not run."""
+(notebooks/evidence/measured/gpu_session.json); on sm_80 they have not run."""
 
 import os
 import subprocess

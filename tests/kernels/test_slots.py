@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evidence.research.bench.sorted_keys import SortedCache
+from evidence.bench.decode import SortedCache
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.histogram import histogram_decode, rows_decode, shrink
 from minimal.kernels.reference import TOLERANCE, reference

@@ -1,4 +1,4 @@
-"""Bank of Values' claims that algebra or counting decides (verdicts of claims.json)."""
+"""Bank of Values' claims that algebra or counting decides (verdicts of claims.toml)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What Bank of Values' benchmark tables can carry (verdicts of claims.json)."""
+"""What Bank of Values' benchmark tables can carry (verdicts of claims.toml)."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""ResFormer's and SVFormer's claims that algebra or counting decides (verdicts of claims.json)."""
+"""ResFormer's and SVFormer's claims that algebra or counting decides (verdicts of claims.toml)."""
 
 import math
 

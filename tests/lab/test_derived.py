@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from evidence.research import derived
+from evidence.measured import derived
 from minimal.data import corpora
 from minimal.data.files import DataError
 

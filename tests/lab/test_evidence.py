@@ -1,7 +1,7 @@
 """The whole chain at smoke scale: matched runs, cached, resumed, recorded, drawn."""
 
+import io
 import json
-import math
 import pathlib
 import subprocess
 import sys
@@ -16,15 +16,14 @@ import torch
 from course import comparison as course_comparison
 from course import records
 from course.watched import watched
-from evidence.research import __main__ as evidence_command
-from evidence.research import bypass_runs, bypass_seeds, repeats
-from evidence.research.grids import GRIDS, Grid
+from evidence.measured import bypass_seeds
 from minimal import variants
 from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
-from minimal.compare.budgets import MATCH, shape
+from minimal.compare.budgets import MATCH
 from minimal.compare.runs import (
+    Grid,
     cached,
     in_folder,
     lacking,
@@ -34,7 +33,7 @@ from minimal.compare.runs import (
     run_key,
     same,
 )
-from minimal.data import files, results
+from minimal.data import files
 from minimal.kernels import recorded
 from minimal.model import attention
 from minimal.model.count import count
@@ -130,6 +129,21 @@ def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
     told = "holds runs that are steps-matched at 2, and these are steps-matched at 3: name another"
     with pytest.raises(SystemExit, match=told):
         compare_command.main([*command, "3"])
+
+
+def test_a_comparison_is_printed_on_a_console_that_lacks_letters(base, tmp_path, monkeypatch):
+    """And a file whose name the locale cannot read is a sentence, on whatever console."""
+    made = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(made, encoding="ascii", errors="strict"))
+    monkeypatch.setattr(comparison, "draw", lambda *_: None)
+    words = f"--plans gqa --match steps --budget 1 --seeds 0 1 --out {tmp_path}/mine.json"
+    compare_command.main(ask_for(base, *words.split()))
+    assert rb" \u2026 " in made.getvalue()
+    there = tmp_path / "te\udcc3\udca9xt.txt"  # as an ASCII locale has the letters of é
+    there.write_text(TEXT)
+    with pytest.raises(SystemExit, match=r"te.udcc3.+: set PYTHONUTF8=1 before the command"):
+        other = words.replace("mine", "other").split()
+        compare_command.main(ask_for(replace(base, corpus=str(there)), *other))
 
 
 def test_evidence_is_a_json_file(base):
@@ -353,83 +367,7 @@ def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys, monkeypa
     assert "to go" not in capsys.readouterr().out
 
 
-def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    monkeypatch.setattr(
-        evidence_command, "shape", lambda run: dict(flops_per_token=5e6, context=128)
-    )  # counting is tested below
-    evidence_command.main([])
-    said = capsys.readouterr().out
-    assert (
-        all(name in said for name in GRIDS)
-        and "0 of" in said
-        and said.count(" h here") == len(GRIDS)
-    )
-    lines = {line.split()[0]: line for line in said.splitlines()}
-    assert "(exploratory)" in lines["confound"] and "(exploratory)" not in lines["sizes"]
-
-
-def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
-    per_token = count(skeleton(base.plan, base.size, **base.config()))["flops_per_token"]
-    assert evidence_command.work(base, shape(base)) == pytest.approx(
-        per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3), rel=1e-12
-    )
-    deep, shallow = (replace(base, changes=dict(layers=layers)) for layers in (6, 3))
-    assert evidence_command.all_work([deep], {}) > 1.5 * evidence_command.all_work([shallow], {})
-    assert evidence_command.all_work(
-        [base, replace(base, seed=1)], {}
-    ) == 2 * evidence_command.work(base, shape(base))
-
-
 # ---- what a record says of its making, and whether it comes again --------------------------------
-
-
-@pytest.fixture
-def toy(base, tmp_path, monkeypatch):
-    """A grid of two runs at smoke scale, and the folder where its file is."""
-    folder = tmp_path / "evidence"
-    monkeypatch.setattr(records, "EVIDENCE", folder)
-    monkeypatch.setitem(GRIDS, "toy", Grid("a toy", [dict(), dict(plan="bov")], (0,), base))
-    return folder
-
-
-def test_recording_says_what_it_did_and_that_there_was_nothing_to_do(toy, capsys):
-    evidence_command.main(["--record", "toy"])
-    assert "toy: 2 runs recorded, whole now" in capsys.readouterr().out
-    evidence_command.main(["--record", "toy"])
-    assert capsys.readouterr().out.startswith("toy: whole, 2 rows; nothing to do")
-
-
-def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, toy, monkeypatch):
-    cached(base, quiet=True)  # trained now, and recorded later, by other code
-    later = ledger.numerical_state() | dict(commit="later")
-    monkeypatch.setattr(ledger, "numerical_state", lambda: later)
-    evidence_command.main(["--record", "toy"])
-    rows = {row["plan"]: row for row in records.rows_of(toy / "toy.json")}
-    assert rows["bov"]["commit"] == "later" != rows["standard"]["commit"]
-    assert rows["standard"]["torch"] and rows["standard"]["machine"]
-    assert records.commits(rows.values()) == {rows["standard"]["commit"]: 1, "later": 1}
-    assert ", 2 commits" in evidence_command.several_commits(list(rows.values()))
-
-
-def test_a_grid_for_another_machine_is_neither_trained_here_nor_taken_from_this_cache(
-    base, toy, monkeypatch, capsys
-):
-    here = ledger.numerical_state()
-    elsewhere = here | dict(machine="m68k AVX9, 1 threads")
-    monkeypatch.setitem(GRIDS, "toy", Grid("a toy", [dict()], (0,), base, on="AVX9"))
-    with pytest.raises(SystemExit, match="wanted a machine that says AVX9, got .*=avx9"):
-        evidence_command.main(["--record", "toy"])
-    evidence_command.record_grids(["toy", "toy"], "test", 0)
-    assert "toy: left out, since it wants a machine that says AVX9" in capsys.readouterr().out
-    cached(base, quiet=True)  # a run of this machine must not pass for one of that
-    monkeypatch.setattr(ledger, "numerical_state", lambda: elsewhere)
-    with pytest.raises(SystemExit, match=f"got {here['machine']}: .*another folder in MINIMAL_RU"):
-        evidence_command.main(["--record", "toy"])
-    assert not (toy / "toy.json").exists()
-    monkeypatch.setenv("MINIMAL_RUNS", str(toy.parent / "others"))
-    evidence_command.main(["--record", "toy"])
-    assert records.rows_of(toy / "toy.json")[0]["machine"] == elsewhere["machine"]
 
 
 def test_rows_of_before_have_no_commit():
@@ -501,73 +439,6 @@ def first_weight(model):
     return next(model.parameters()).flatten()[0].item()
 
 
-def test_a_recorded_row_is_trained_again_beside_its_record(toy, capsys):
-    evidence_command.main(["--record", "toy"])
-    content = json.loads((toy / "toy.json").read_text())
-    content["rows"][0]["loss"] += 0.01
-    (toy / "toy.json").write_text(json.dumps(content))
-    before = (toy / "toy.json").read_text()
-    capsys.readouterr()
-    for floor in ("not measured yet", "0.01000 (root mean square of one earlier repetition"):
-        evidence_command.main(["--repeat", "toy", "standard", "0"])
-        said = capsys.readouterr().out
-        assert "difference -0.01000" in said and floor in said
-        assert f"recorded    {content['rows'][0]['loss']:.5f}" in said
-    assert (toy / "toy.json").read_text() == before
-    rows = records.rows_of(toy / "repeats" / "toy.json")
-    assert [row["difference"] for row in rows] == [-0.01, -0.01]
-    assert repeats.noise_floor() == pytest.approx(dict(n=2, rms=0.01, largest=0.01))
-
-
-def test_the_noise_of_rounding_is_what_twins_of_two_machines_are_apart(toy, base, monkeypatch):
-    monkeypatch.setitem(GRIDS, "twin", replace(GRIDS["toy"], on="AVX9"))
-    evidence_command.main(["--record", "toy"])
-    content = records.read(toy / "toy.json")
-    assert repeats.twin_floor("twin", "toy") is None
-    moved = [row | dict(loss=row["loss"] + x) for row, x in zip(content["rows"], (0.003, -0.004))]
-    results.write(toy / "twin.json", content | dict(rows=moved[:1]))
-    assert repeats.twin_floor("twin", "toy") is None, "nothing is told of a part"
-    results.write(toy / "twin.json", content | dict(rows=moved))
-    floor = dict(n=2, rms=math.sqrt((0.003**2 + 0.004**2) / 2), largest=0.004)
-    assert repeats.twin_floor("twin", "toy") == pytest.approx(floor)
-    assert "rounding    not measured yet" in repeats.sentences(REPEATED, None)
-    monkeypatch.setattr(repeats, "twin_floor", lambda: floor)
-    said = repeats.sentences(REPEATED, None)
-    assert "rounding    0.00354 (root mean square of 2 runs" in said and "largest 0.00400" in said
-
-
-REPEATED = dict(plan="bov", seed=0, recorded=3.0, recorded_commit="a", loss=3.0, difference=0.0)
-REPEATED |= dict(commit="b", torch="2", machine="cpu")
-
-
-@pytest.mark.parametrize(
-    "words, told",
-    [
-        ("toy standard 0", "toy.json has no row of standard with seed 0 yet: .* --record toy"),
-        ("toy dva 0", "toy has no run of dva with seed 0: it has standard, bov with seeds 0"),
-        ("lengths standard 0", "lengths has 3 runs of standard with seed 0: name one by a number"),
-        ("lengths standard 0 4", "wanted a number from 1 to 3, got 4"),
-    ],
-)
-def test_what_cannot_be_repeated_is_said(toy, words, told):
-    with pytest.raises(SystemExit, match=told):
-        evidence_command.main(["--repeat", *words.split()])
-
-
-@pytest.mark.parametrize("words", ["toy standard", "toys standard 0", "toy standard -1"])
-def test_a_repetition_needs_a_grid_a_plan_and_a_seed(toy, words, capsys):
-    with pytest.raises(SystemExit) as ended:
-        evidence_command.main(["--repeat", *words.split()])
-    assert ended.value.code == 2 and "research: --repeat wants" in capsys.readouterr().err
-
-
-def test_a_row_on_another_text_is_not_repeated(toy, base, capsys):
-    evidence_command.main(["--record", "toy"])
-    (toy.parent / "text.txt").write_text(TEXT + "One line more.")
-    with pytest.raises(SystemExit, match="wanted corpus .* got .*: take the text of the record"):
-        evidence_command.main(["--repeat", "toy", "standard", "0"])
-
-
 def test_a_run_that_another_process_trains_is_left_to_it(base):
     done = pathlib.Path(cached(base, quiet=True)["folder"], "result.json")
     done.unlink()
@@ -604,7 +475,7 @@ def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
     rows = [row(first, "standard", seed, 70.0 + seed) for seed in range(3)]
     rows += [row(first, "bypass", seed, 71.0 + seed) for seed in range(3)]
     rows += [row(second, "standard", 0, 70.0)]
-    (found,) = [row for row in bypass_runs.by_size(rows) if row["difference"] is not None]
+    (found,) = [row for row in bypass_seeds.by_size(rows) if row["difference"] is not None]
     assert found["plan"] == f"{first}, bypass" and found["n"] == 3
     assert found["difference"] == pytest.approx(1.0)
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from course import figures
+from course.drawings.__main__ import DRAWN, drawn
 from course.source_map import (
     SOURCES,
     described,
@@ -16,9 +17,11 @@ from course.source_map import (
     tables_in_stream,
     value_matrices,
 )
-from evidence.research import pictures
-from minimal.data.files import CHECKOUT
+from evidence.lab import marks
+from evidence.lab.moving import MOVING
+from evidence.lab.marks import FIGURES
 from minimal.variants import PLANS, skeleton
+from tests.pictures import shown
 
 
 def test_show_keeps_the_alt_text_as_html(monkeypatch, capsys):
@@ -113,35 +116,34 @@ def test_the_map_tells_the_sources_of_the_frontier_apart():
     assert letters == ["", "Eγ", "nγ", "+e", "+n", "c·", "Σ", "⊙", "·"]
 
 
-FROM_PLANS = [name for name in pictures.PICTURES if name not in pictures.FROM_RECORDS]
+@pytest.mark.parametrize("name", [*DRAWN, *MOVING])
+def test_the_committed_drawings_are_those_of_today(name):
+    today = drawn(name).decode() if name in DRAWN else MOVING[name]().svg
+    committed = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
+    assert shown(today) == shown(committed), "make figures"
 
 
-@pytest.mark.parametrize("name", [*FROM_PLANS, *pictures.FINDINGS])
-def test_the_committed_pictures_are_those_of_today(name):
-    """README's two of records are compared with the pages of findings."""
-    assert pictures.is_of_today(name), "stale: run make figures and commit"
+def test_every_picture_is_shown_holds_its_alt_text_and_turns_dark_with_its_page():
+    pages = "".join(path.read_text(encoding="utf-8") for path in marks.marked_files())
+    for path in FIGURES.iterdir():
+        svg = path.read_text(encoding="utf-8")
+        assert f"figures/{path.name}" in pages
+        assert marks.alt_of(path.stem), path.name
+        asked = re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*)", svg, flags=re.S)
+        dark = r"\s*(svg > g \{ filter: invert|\.paper \{ fill: #1)"
+        assert len(asked) == 1 and re.match(dark, asked[0]), path.name
 
 
-def test_pages_show_the_pictures_in_the_words_that_stand_beside_them():
-    pages = [CHECKOUT / "README.md", *(CHECKOUT / "notebooks").glob("*.md")]
-    page = "".join(path.read_text(encoding="utf-8") for path in pages)
-    page = page.replace("../slides", "slides")
-    for name, (_, alt) in pictures.PICTURES.items():
-        file = f"slides/figures/{name}"
-        narrow = f'<source media="(max-width: 900px)" srcset="{file}">'
-        shown = f"![{alt}]({file})" in page or f'<img src="{file}" alt="{alt}">' in page
-        wide = f'<img src="{file.replace("-tall", "")}" alt="{alt}">'
-        shown = shown or f"{narrow}\n  {wide}" in page
-        assert shown, f"README, and the pages beside it, have other words for {name}"
-
-
-@pytest.mark.parametrize("name", pictures.PICTURES)
-def test_every_picture_turns_dark_where_the_page_around_it_is_dark(name):
-    drawn = pictures.drawn(name).decode()
-    asked = re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*)", drawn, flags=re.S)
-    assert len(asked) == 1 and re.match(
-        r"\s*(svg > g \{ filter: invert|\.paper \{ fill: #1)", asked[0]
-    )
+def test_what_is_kept_as_a_file_is_a_figure_with_a_name(tmp_path, monkeypatch, capsys):
+    alt = 'A line of nothing over nothing: an empty pair of axes for a "test"'
+    for folder in ("", str(tmp_path)):
+        monkeypatch.setenv(figures.FOLDER, folder)
+        for name in ("", "kept"):
+            figures.show(figures.axes("A takeaway")[0], alt, name)
+        assert [path.name for path in tmp_path.iterdir()] == ["kept.svg"] * bool(folder)
+    monkeypatch.setattr(marks, "FIGURES", tmp_path)
+    assert marks.alt_of("kept") == alt
+    capsys.readouterr()
 
 
 def test_importing_the_package_leaves_the_heavy_ones_alone():

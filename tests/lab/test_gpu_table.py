@@ -5,14 +5,13 @@ import re
 import pytest
 
 from course import records
-from evidence.research import gpu_table
-from evidence.research.bench import hot
-from evidence.research.bench.moved import split_bytes
+from evidence.bench import gpu_table, hot, table
+from evidence.bench.moved import split_bytes
 from minimal.data import results
 from minimal.kernels import dense
 from minimal.kernels.decode import summed_rows
 
-PAGE = (records.EVIDENCE / "pages" / "gpu.md.j2").read_text(encoding="utf-8")
+PAGE = (records.EVIDENCE / "gpu.md").read_text(encoding="utf-8")
 
 
 def cells(markdown):
@@ -22,9 +21,11 @@ def cells(markdown):
 @pytest.fixture
 def on_file(tmp_path, monkeypatch):
     """Puts rows into a file of what a GPU said, in the place of what is recorded."""
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(records, "MEASURED", tmp_path)
     head = results.header("invented", "none", dict(name="none", fingerprint="none", tokens=0))
-    return lambda name, *rows: [results.append(tmp_path / name, row, head) for row in rows]
+    return lambda name, *rows: [
+        results.append(tmp_path / f"{name}.json", row, head) for row in rows
+    ]
 
 
 DECODE = dict(part="decode", B=2, T=1000, H=4, G=4, D=32, gather_us=10.0, materialise_us=30.0)
@@ -34,7 +35,7 @@ DECODE |= dict(faster_than_v_cache=1.5, histogram_us=15.0, floor_us=8.0, share_o
 def test_decode_is_told_as_times_the_best_v_cache_beside_what_bytes_promise(on_file):
     few = {name: value for name, value in DECODE.items() if name != "histogram_us"}
     few |= dict(B=1, H=8, faster_than_v_cache=0.9)
-    on_file("gather_gpu.json", dict(part="bandwidth", memory_gb_s=64.0), DECODE, few)
+    on_file("gather_gpu", dict(part="bandwidth", memory_gb_s=64.0), DECODE, few)
     # 2 x 2,000 keys and values of 256 bytes at 64 GB/s are 16 us
     assert gpu_table.promised(DECODE) == pytest.approx(16 / 8)
     assert cells(gpu_table.decode()) == [
@@ -51,7 +52,7 @@ def test_forward_and_backward_are_told_in_one_line_of_a_shape(on_file):
     flex = dict(rows_and_flex_us=15.0)
     windowed = shape | dict(window=9)
     rows = [shape | forward, windowed | forward | flex, windowed | backward | flex]
-    on_file("gather_gpu.json", *rows, shape | backward)
+    on_file("gather_gpu", *rows, shape | backward)
     name = "2 × 40, 3 × 32"
     assert cells(gpu_table.attention()) == [
         [name, "none", "0.80", "0.50", "", "2.00", ""],
@@ -63,25 +64,25 @@ def test_a_run_that_was_cut_off_is_named_and_none_is_invented(on_file):
     step = dict(part="training", tokens_per_second=5000, share=0.5, tflops=494.5)
     run = dict(part="run", seed=0, loss=2.0, bpb=0.7, epochs=0.5)
     steps = [step | dict(plan=plan) for plan in ("standard", "bov")]
-    on_file("gpu_session.json", *steps, run | dict(plan="standard"))
+    on_file("gpu_session", *steps, run | dict(plan="standard"))
     assert cells(gpu_table.training()) == [
         ["`standard`", "5,000", "50 %", "50 %", "2.000", "0.700"],
         ["`bov`", "5,000", "50 %", "50 %", "", ""],
     ]
     assert gpu_table.epochs() == "0.50"
-    on_file("gpu_session.json", run | dict(plan="bov", loss=1.9))
+    on_file("gpu_session", run | dict(plan="bov", loss=1.9))
     assert gpu_table.session_lead("bov") == "0.100"
     # a second seed of standard has no partner, until bov has it too
-    on_file("gpu_session.json", run | dict(plan="standard", seed=1, loss=2.05))
+    on_file("gpu_session", run | dict(plan="standard", seed=1, loss=2.05))
     assert gpu_table.session_lead("bov") == "0.100"
-    on_file("gpu_session.json", run | dict(plan="bov", seed=1, loss=1.93))
+    on_file("gpu_session", run | dict(plan="bov", seed=1, loss=1.93))
     assert gpu_table.session_lead("bov") == "0.100 and 0.120"
     assert [line[4] for line in cells(gpu_table.training())] == ["2.000, 2.050", "1.900, 1.930"]
 
 
 def test_rows_wider_than_keys_and_whole_generations_are_told_by_the_row(on_file):
     wide = DECODE | dict(part="wide", T=500, narrowed_us=7.5)
-    on_file("gather_gpu.json", wide)
+    on_file("gather_gpu", wide)
     assert cells(gpu_table.wide()) == [["1,000", "2 × 500", "1.50", "2.00", "1.00"]]
     row = dict(part="generation", texts=4, length=1000, bytes_allow=1.25, interval=[0.9, 1.1])
     row |= dict(floor_tokens_per_second=1000.0, times_standard=1.0)
@@ -89,9 +90,9 @@ def test_rows_wider_than_keys_and_whole_generations_are_told_by_the_row(on_file)
     other = row | dict(plan="bov", tokens_per_second=100.0, times_standard=0.2)
     loop = row | dict(plan="plain loop", tokens_per_second=800.0, times_standard=1.6)
     called = row | dict(part="called", plan="bov-every", times_standard=0.8)
-    on_file("gpu_session.json", called, one)
+    on_file("gpu_session", called, one)
     assert cells(gpu_table.generation())[0][-2:] == ["", "50 %"], "and without the loop"
-    on_file("gpu_session.json", other, loop)
+    on_file("gpu_session", other, loop)
     assert cells(gpu_table.generation()) == [
         ["4 × 1,000", "`standard`", "500", "1.00 (0.90 to 1.10)", "1.25", "0.62", "50 %"],
         ["4 × 1,000", "`bov`", "100", "0.20 (0.90 to 1.10)", "1.25", "0.12", "10 %"],
@@ -136,7 +137,7 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     assert says("everything else is behind it or level")
     ahead = [row for row in rows if gpu_table.over_loop(row) > 1.01]
     assert {(row["plan"], row["length"]) for row in ahead} == {("bov-every", 131072)}
-    called = gpu_table.gpu_rows("called", "gpu_session.json")
+    called = gpu_table.gpu_rows("called", gpu_table.FILE)
     slower = [row["times_standard"] < 1 for row in called if row["plan"].startswith("bov")]
     assert says("Called from Python, tables made it slower") and slower == [True] * 6
     decode = gpu_table.gpu_rows("decode")
@@ -145,8 +146,46 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     drawn, *hot_rows = gpu_table.gpu_rows("table")
     assert drawn["sum_by_token_us"] < min(drawn["embedding_us"], drawn["atomics_us"])
     assert all(row["sum_by_token_us"] > row["embedding_us"] for row in hot_rows)
-    (row,) = gpu_table.gpu_rows("kernels", "gpu_session.json")
+    (row,) = gpu_table.gpu_rows("kernels", gpu_table.FILE)
     assert gpu_table.unequal() == f"0 of {len(row['equal'])}" and all(row["equal"])
+
+
+def test_the_numbers_in_the_prose_of_the_page_are_those_of_the_records():
+    told = " ".join(PAGE.split())
+    times, long = gpu_table.times, (4, 131072)
+    for words in (
+        f"in `float64`, {gpu_table.unequal()} failed",
+        f"From {gpu_table.decode_from()} positions in flight on the gather reaches "
+        f"{gpu_table.decode_lead()}, at {gpu_table.decode_floor()} of its time floor",
+        f"With {gpu_table.decode_fewest()}: a V cache is faster",
+        f"`bov` is {times('bov', *long)} and `bov-every` {times('bov-every', *long)} times "
+        f"`standard`, at {gpu_table.floors_reached(*long)} of their floors",
+        f"a step takes {gpu_table.short_step()} ms",
+        f"the plans reach {gpu_table.floors_reached(1, 16384)}",
+        f"It is {gpu_table.loop_over_standard()} times as fast as our own `standard`",
+        f"`bov-every` is {times('bov-every', *long, 'loop')} times as fast with four long texts "
+        f"and {times('bov-every', 1, 131072, 'loop')} with one",
+        f"gains little ({times('standard, compiled', 1, 16384)} times)",
+        f"ran at {gpu_table.called_from_python()} times `standard`",
+        f"{gpu_table.epochs()} of an epoch at most",
+        f"`resformer` ended {gpu_table.session_lead('resformer')} nats below `standard`",
+        f"`bov` {gpu_table.session_lead('bov')}, on one",
+    ):
+        assert words in told, words
+
+
+@pytest.mark.parametrize("name", table.PAGES)
+def test_the_tables_of_a_page_are_what_the_records_say(name):
+    text = (records.EVIDENCE / name).read_text(encoding="utf-8")
+    made = [maker() for maker in table.PAGES[name]]
+    assert table.with_tables(text, made) == text, "python -m evidence.bench.table renews them"
+    moved = [one.replace("0", "9") for one in made]
+    assert table.with_tables(text, moved) != text
+
+
+def test_a_page_that_lacks_a_table_says_so():
+    with pytest.raises(ValueError, match="wanted a table with the head '. a . b .': put one line"):
+        table.with_tables("no table", ["| a | b |\n| --- | --- |\n| 1 | 2 |"])
 
 
 def test_floors_on_file_are_the_bytes_that_are_counted_today():

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from course import significance
-from evidence.research.pooled import pooled
 from minimal.compare import compare, intervals
 from minimal.compare.intervals import t_quantile
 
@@ -213,35 +212,6 @@ def runs(**losses):
         for plan, values in losses.items()
         for seed, loss in enumerate(values)
     ]
-
-
-def test_a_pooled_interval_is_the_one_computed_by_hand():
-    """Three plans x three seeds. Seeds' means 4, 5, 6 and plans' means 3, 5, 7 leave chance of
-    (1, 0, -1), (0, 0, 0), (-1, 0, 1): a sum of squares of 4 with 2 x 2 degrees of freedom."""
-    rows = runs(standard=[3, 3, 3], other=[4, 5, 6], third=[5, 7, 9])
-    standard, other, third = pooled(rows, "loss")
-    assert (other["dof"], other["n"]) == (4, 3) and other["spread"] == pytest.approx(1)
-    reach = 2.776445 * math.sqrt(2 / 3)
-    assert (other["low"], other["high"]) == pytest.approx((2 - reach, 2 + reach), abs=1e-5)
-    assert third["difference"] == pytest.approx(4) and third["clear"] and not other["clear"]
-    assert standard["difference"] == 0 and not standard["clear"]
-
-
-def test_with_two_plans_a_pooled_interval_is_the_paired_one():
-    rows = runs(standard=[3.40, 3.50, 3.60], bov=[3.36, 3.45, 3.57])
-    one_spread, paired = pooled(rows, "loss")[1], intervals.paired(rows, "loss")[1]
-    for name in ("difference", "low", "high"):
-        assert one_spread[name] == pytest.approx(paired[name], abs=1e-9)
-    assert paired["p"] == pytest.approx(intervals.t_test([-0.04, -0.05, -0.03]))
-
-
-def test_pooling_takes_only_seeds_that_every_plan_has_and_needs_two():
-    rows = runs(standard=[1.0, 2.0, 3.0, 9.0], bov=[2.0, 3.0, 4.5])
-    assert {row["n"] for row in pooled(rows, "loss")} == {3}
-    with pytest.raises(ValueError, match="two .size, seed. that all have, got 2 and 1"):
-        pooled(runs(standard=[1.0], bov=[2.0, 3.0]), "loss")
-    with pytest.raises(ValueError, match="wanted a baseline of bov; got 'standard'"):
-        pooled(runs(bov=[2.0, 3.0]), "loss")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from evidence.lab.asked import grids
 from evidence.lab.comparison import NotRecorded
 from evidence.lab.quantities import quantity
 from evidence.lab.table import at_step
-from evidence.research.grids import EXPLORATORY, GRIDS
 
 ANSWER = "lead x0-v code fine"
 
@@ -147,7 +146,8 @@ def test_many_leads_and_what_stays_clear_among_them(table):
 def test_a_picture_says_what_it_shows(table):
     panels = {text: leads(table, ["x0-v", "row8"], text=text, rates="tuned") for text in ("code",)}
     fig, alt = picture(panels, "Two systems", names={"x0-v": "x0 W_V"})
-    assert alt == "Two systems. code: x0 W_V +0.145, row8 +0.100."
+    across = "Across: nats ahead; filled: clear of zero"
+    assert alt == f"Two systems. {across}. code: x0 W_V +0.145; row8 +0.100."
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == ["row8", "x0 W_V"]
 
 
@@ -174,15 +174,6 @@ def test_a_grid_of_two_texts_is_a_table():
     assert {role: how["lr"] for role, how in made[1].overrides.items()} == dict.fromkeys(
         ("matrix", "mlp", "gate"), 0.01
     )
-
-
-@pytest.mark.parametrize("name", sorted(set(GRIDS) & set(grids())))
-def test_older_code_asks_for_the_same_runs(name):
-    """While both say what is asked."""
-    same = [list(map(record.key_of_run, both[name].runs())) for both in (GRIDS, grids())]
-    assert same[0] == same[1]
-    assert grids()[name].expected.strip() in GRIDS[name].expected.strip()
-    assert (GRIDS[name].kind == EXPLORATORY) == grids()[name].exploratory
 
 
 @pytest.mark.parametrize(
@@ -286,6 +277,22 @@ def test_a_file_is_renewed_to_the_byte_elsewhere(tmp_path):
     assert book.read_text() == before.replace("0.5", "0.1")
 
 
+def test_a_picture_is_shown_in_the_words_that_its_file_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(marks, "FIGURES", tmp_path)
+    (tmp_path / "a.svg").write_text("<svg><desc>x0&#x27;s lead</desc></svg>")
+    shown = '![{0}](../figures/a.svg) or <img src="figures/a.svg" alt="{0}">, ![b](c.svg)'
+    page = tmp_path / "a.md"
+    page.write_text(shown.format("its lag"))
+    marks.write(page, marks.stale(page))
+    assert page.read_text() == shown.format("x0's lead")
+    translated = tmp_path / "a.zh.md"
+    translated.write_text(shown.format("words of its own"))
+    assert marks.stale(translated) == []
+    page.write_text("![](figures/lost.svg)")
+    with pytest.raises(ValueError, match="lost.svg is shown and not there"):
+        marks.stale(page)
+
+
 def test_every_marked_number_is_what_the_records_say():
     moved = [(path.name, *change) for path in marks.marked_files() for change in marks.stale(path)]
     assert moved == [], "python -m evidence.lab.marks renews them"
@@ -294,39 +301,111 @@ def test_every_marked_number_is_what_the_records_say():
 # ---- recording -----------------------------------------------------------------------------------
 
 
-def test_a_grid_is_recorded_by_one_command_and_goes_on(tmp_path, monkeypatch):
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A grid of two runs at smoke scale, in a laboratory where nothing else is recorded."""
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sees a river, and the dog hears rain. " * 3000)
     (grid,) = asked.grids_in(
-        """
+        f"""
         [mine]
         what = "two smoke runs"
-        corpus = "manual"
+        corpus = "{text}"
         seeds = [0]
-        run = {size = "smoke", steps = 2, batch = 2, evaluate = 2, rows = 2}
+        run = {{size = "smoke", vocab = 270, context = 32, steps = 2, evaluate = 2, rows = 2}}
         study = "held_out"
-        cells = [{plan = "standard"}, {plan = "x0-v"}]
+        cells = [{{plan = "standard"}}, {{plan = "x0-v"}}]
         """,
         "new",
     )
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    (folder / "recordings.json").write_text("{}\n")
-    monkeypatch.setattr(records, "RUNS", folder)
+    for name in ("runs", "measured"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr(records, name.upper(), tmp_path / name)
+    (records.RUNS / "recordings.json").write_text("{}\n")
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "cache"))
-    assert record.record(grid, "test", until=0) == 2
-    assert record.record(grid, "test") == 0
-    lines = (folder / "new.jsonl").read_text().splitlines()
+    monkeypatch.setattr(record, "grids", lambda: dict(mine=grid))
+    return grid
+
+
+def test_a_grid_is_recorded_by_one_command_and_goes_on(mine, monkeypatch):
+    assert record.record(mine, "test", until=0) == 2
+    assert record.record(mine, "test") == 0
+    lines = (records.RUNS / "new.jsonl").read_text().splitlines()
     assert [json.loads(line)["plan"] for line in lines] == ["standard", "x0-v"]
-    first = json.loads(lines[0])
+    first, row = json.loads(lines[0]), records.rows("mine")[0]
     assert first["held_out"] and first["grid"] == "mine" and "asked" not in first
-    assert records.recordings()["mine"]["topic"] == "new"
-    assert set(first) <= set(records.as_file(first)["asked"]) | set(records.as_file(first)) | {
-        "grid"
-    }
-    assert record.record(grid, "test") == 0
-    assert (folder / "new.jsonl").read_text().splitlines() == lines
-    monkeypatch.setattr(grid, "machine", "a toaster")
+    assert records.recordings()["mine"]["topic"] == "new" == records.read("mine")["topic"]
+    assert row.pop("asked").keys() | row.keys() == first.keys() - {"grid"}
+    assert record.record(mine, "test") == 0
+    assert (records.RUNS / "new.jsonl").read_text().splitlines() == lines
+    monkeypatch.setattr(mine, "machine", "a toaster")
     with pytest.raises(ValueError, match="mine: wanted a machine that says a toaster"):
-        record.record(grid, "test")
+        record.record(mine, "test")
+
+
+def test_the_command_says_what_is_recorded_and_goes_on_with_what_is_named(mine, capsys):
+    record.main([])
+    assert "mine                           0 of   2 runs recorded   two smoke runs" in (
+        capsys.readouterr().out
+    )
+    record.main(["mine"])
+    assert capsys.readouterr().out.endswith("mine: 0 runs to go\n")
+    with pytest.raises(SystemExit) as ended:
+        record.main(["yours"])
+    assert ended.value.code == 2
+    assert "no grid yours: asked/*.toml have mine" in capsys.readouterr().err
+
+
+def test_a_run_that_diverges_does_not_block_those_behind_it(mine, capsys):
+    mine.cells[0]["lr"] = 1e30
+    assert record.record(mine, "test") == 1
+    assert [run["plan"] for run in records.recorded_runs()] == ["x0-v"]
+    assert "try a smaller --lr" in capsys.readouterr().out
+
+
+def test_a_recorded_run_is_trained_once_more_beside_its_record(mine, capsys):
+    record.record(mine, "test")
+    path = records.RUNS / "new.jsonl"
+    first, second = map(json.loads, path.read_text().splitlines())
+    first["loss"] += 0.01
+    path.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
+    before = path.read_text()
+    capsys.readouterr()
+    for _ in range(2):
+        record.main(["--again", "mine", "standard", "0"])
+        said = capsys.readouterr().out
+        assert f"recorded {first['loss']:.5f}" in said and "difference -0.01000" in said
+    assert path.read_text() == before
+    again = records.rows("again_mine")
+    assert [row["difference"] for row in again] == [-0.01, -0.01]
+    assert again[0]["recorded_commit"] == first["commit"]
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        ("mine standard 0", "wanted a number from 1 to 0, as many runs of standard with seed 0"),
+        ("mine standard", "--again wants GRID PLAN SEED [NUMBER], got mine standard"),
+        ("yours standard 0", "--again wants GRID PLAN SEED [NUMBER], got yours standard 0"),
+        ("mine standard -1", "--again wants GRID PLAN SEED [NUMBER], got mine standard -1"),
+    ],
+)
+def test_what_cannot_be_trained_again_is_said(mine, words, told, capsys):
+    with pytest.raises(SystemExit) as ended:
+        record.main(["--again", *words.split()])
+    assert told in f"{ended.value.code}{capsys.readouterr().err}"
+
+
+def test_a_run_on_another_text_is_not_trained_again(mine):
+    record.record(mine, "test")
+    path = records.RUNS / "recordings.json"
+    heads = json.loads(path.read_text())
+    heads["mine"]["corpus"]["fingerprint"] = "another"
+    path.write_text(json.dumps(heads))
+    with pytest.raises(SystemExit, match=r"wanted corpus .*\(another\), .*: take the text of"):
+        record.main(["--again", "mine", "standard", "0"])
+    with pytest.raises(ValueError, match=r"mine holds runs on corpus .*\(another\), this one"):
+        record.note_recording(mine, "test", dict(fingerprint="here"))
 
 
 def test_the_names_of_quantities_that_it_tells_are_known():

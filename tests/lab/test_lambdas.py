@@ -5,9 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
+from course.lambdas import curves, mean_and_range, measured, share, sums
 from course.proofs import wake
-from evidence.research.lambdas import curves, measured, share, sums
-from evidence.research.leads import mean_and_range
 from minimal.variants import build
 
 NAMES = ["streams.1.residual.0.value", "streams.1.x0.0.value"]

@@ -1,12 +1,10 @@
 """Do a notebook's runs and recorded rows say what their numbers say?"""
 
-import json
-
 import pytest
 
 from course import live as module
+from course import records
 from course.live import Live, recorded, tell
-from course.records import EVIDENCE
 
 LOSSES = {  # held-out loss by (plan, seed)
     ("standard", 0): 3.0,
@@ -85,7 +83,7 @@ def test_a_drawing_has_a_line_for_every_run_and_for_standard(runs, monkeypatch):
 
 def test_a_recorded_plan_comes_from_the_first_file_that_has_it():
     files = ("thirteen_rows", "sharing", "no such file")
-    first = json.loads((EVIDENCE / "thirteen_rows.json").read_text(encoding="utf-8"))["rows"]
+    first = records.rows("thirteen_rows")
     rows = recorded(*files)
     assert rows[: len(first)] == first and len(rows) > len(first)
     assert not {row["plan"] for row in first} & {row["plan"] for row in rows[len(first) :]}

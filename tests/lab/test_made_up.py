@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from evidence.research import made_up
+from evidence.measured import made_up
 
 TEXTS = dict(still=made_up.STILL, moving=made_up.MOVING)
 EVERY_TEXT = pytest.mark.parametrize(

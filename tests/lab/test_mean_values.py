@@ -3,10 +3,8 @@
 import pytest
 import torch
 
-from course import records
-from evidence.research import mean_values
+from evidence.measured import mean_values
 from minimal.analysis import observe
-from minimal.data import results
 from minimal.model.config import Config
 from minimal.variants import build
 
@@ -58,59 +56,18 @@ def test_a_replaced_value_knows_the_token_alone(net):
         assert torch.equal(tape.values[at].dense(), by_token[at][ids])
 
 
-# ---- the page ------------------------------------------------------------------------------------
+def test_the_models_that_are_measured_are_those_of_the_dose(monkeypatch):
+    asked = []
 
+    def cached(run, quiet):
+        asked.append(run)
+        raise KeyError("trained elsewhere")
 
-@pytest.fixture
-def record(tmp_path, monkeypatch):
-    """record(cost) writes both texts: a layer costs a tenth of it, the last k so many tenths."""
-    head = records.read("mean_values_code")
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-
-    def held(more, seed):
-        return [round(3 + at / 50 + (1 + seed / 50) * more, 4) for at in range(16)]
-
-    def written(cost):
-        rows = []
-        for seed in mean_values.SEEDS:
-            found = {"nothing": held(0, seed), "all, last 12": held(8 * cost, seed)}
-            for at in range(1, 13):
-                found[f"token, layer {at}"] = held(0 if at == 1 else cost / 10, seed)
-                found[f"all, layer {at}"] = held(cost / 2, seed)
-            found |= {f"token, last {k}": held(k * cost / 12, seed) for k in (2, 4, 8, 12)}
-            rows.append(dict(plan="standard", size="tiny", seed=seed, steps=500, held_out=found))
-        for text in mean_values.TEXTS:
-            results.write(mean_values.record_of(text), head | dict(rows=rows))
-
-    return written
-
-
-def test_what_is_lost_is_below_zero_and_told_by_layers(record):
-    record(0.12)
-    assert mean_values.both_recorded()
-    lines = [line.strip("| ").split(" | ") for line in mean_values.losses_by_layers().splitlines()]
-    told = {line[0]: line[1] for line in lines[2:]}
-    assert told["by the token's mean: all twelve layers"].startswith("**−0.122**")
-    assert told["by the token's mean: the last 4 layers"].startswith("**−0.041**")
-    assert told["by the token's mean: the layer that loses most"].startswith("layer 2: **−0.012**")
-    assert mean_values.sentence() == (
-        "So a trained `standard` uses the context in its values, on both texts"
-    )
-    came = dict(line.strip("| ").split(" | ") for line in mean_values.foretold().splitlines())
-    assert came["layer 1 costs nothing"] == "so" == came["all twelve cost .1 or more"]
-    assert came["the last four together cost more than the sum of the four"] == "not so"
-    alone = came["every other layer alone costs less than .05"]
-    assert alone == "11 of 11 on code and 11 of 11 on novel"
-
-
-def test_no_loss_is_no_use_of_the_context(record):
-    record(0.001)
-    assert mean_values.sentence().startswith("That it uses the context in its values is not shown")
-
-
-def test_nothing_is_told_before_all_seeds_are_there(record):
-    record(0.1)
-    path = mean_values.record_of("code")
-    content = results.read(path)
-    results.write(path, content | dict(rows=content["rows"][:2]))
-    assert mean_values.recorded_rows("code") == [] and not mean_values.both_recorded()
+    monkeypatch.setattr(mean_values, "cached", cached)
+    for text in mean_values.TEXTS:
+        with pytest.raises(KeyError):
+            mean_values.measured_model(text, 1)
+    assert [(run.plan, run.seed, run.recipe, run.rows) for run in asked] == 2 * [
+        ("standard", 1, "course", 4096)
+    ]
+    assert [run.corpus for run in asked] == ["stdlib", "war-and-peace"]

@@ -31,7 +31,7 @@ PLANS = ("resformer", "vplus", "row9", "svformer", "gqa")
 
 def recorded_seeds():
     """The grid of thirteen rows, some of its plans."""
-    return seeds_and_steps(records.read(records.EVIDENCE / "thirteen_rows.json")["rows"], PLANS)
+    return seeds_and_steps(records.rows("thirteen_rows"), PLANS)
 
 
 PIECES = READY | dict(gathered=lambda: tiles(gather=True), heads=toy_heads, seeds=recorded_seeds)
@@ -107,7 +107,7 @@ def test_intervals_of_seeds_are_those_of_the_evidence():
     """At the end, with all seeds, the piece says what `paired` says; with two, almost nothing."""
     piece, rows = (
         recorded_seeds(),
-        records.read(records.EVIDENCE / "thirteen_rows.json")["rows"],
+        records.rows("thirteen_rows"),
     )
     said = piece.compute(piece.start())
     last = [row | dict(loss=row["valid"][-1][1]) for row in rows]  # of the curve that is shown

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from course import records
-from evidence.research import portraits
+from evidence.measured import portraits
 from minimal import analysis
 from minimal.training.run import Run
 from minimal.variants import build
@@ -125,14 +125,14 @@ def test_the_command_measures_what_the_file_lacks_and_says_when_it_lacks_nothing
 ):
     (tmp_path / "book.txt").write_text("the cat sat on the mat, and the dog lay down.\n" * 3000)
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(records, "MEASURED", tmp_path)
     monkeypatch.setattr(portraits, "HELD_TEXTS", 4)
     plans = {"standard": dict(), "ours": dict(plan="bov")}
     monkeypatch.setattr(portraits, "PORTRAYED", plans)
     run = Run(corpus=str(tmp_path / "book.txt"), steps=2, rows=8, size="smoke", vocab=280)
-    monkeypatch.setattr(portraits, "CODE" if text else "WAR", run)
+    monkeypatch.setattr(portraits, "CODE" if text else "NOVEL", run)
     portraits.main(text)
-    rows = records.rows_of(tmp_path / f"{name}.json")
+    rows = records.rows(name)
     found = [(row["seed"], row["plan"]) for row in rows]
     assert found[:3] == [(0, "standard"), (0, "ours"), (1, "standard")]
     assert len(rows) == 6 and {row["trained"] for row in rows} == {rows[0]["commit"]}

@@ -5,15 +5,22 @@ import ast
 import json
 import math
 import multiprocessing
-import re
-from collections import Counter
+import pathlib
 
 import pytest
 
-from course.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
+from course.records import (
+    VERDICTS,
+    WRONG,
+    claims,
+    published,
+    quoted,
+    read,
+    recorded_names,
+    recordings,
+)
+from course.records import rows as rows_of
 from course.significance import welch
-from evidence.research import __main__ as command
-from evidence.research import tables as tables_
 from minimal.compare import intervals
 from minimal.compare.intervals import paired, t_quantile
 from minimal.compare.ledger import fill
@@ -63,12 +70,6 @@ def test_some_numbers_stand_where_the_sources_have_them():
     assert quoted("dva", "training time saved")["value"] == 37.6
 
 
-def test_a_command_whose_module_has_moved_is_told_as_one_of_then():
-    note = command.a_name_of_then
-    assert note("python -m evidence.research --record x") == note("make bench") == ""
-    assert "then" in note("python -m evidence.no_more --x") and "then" in note("python -m gone.x")
-
-
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(KeyError, match="wanted one of bov, dva"):
         published("nobody", "Table 1")
@@ -78,16 +79,18 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         quoted("dva", "a number that nobody printed")
 
 
-# ---- claims.json ---------------------------------------------------------------------------------
+# ---- the claims ----------------------------------------------------------------------------------
 
 
 def exists(evidence):
-    """A file of recorded evidence, or a test: path::name."""
+    """A file of what is measured, a grid of runs, or a test: path::name."""
     path, _, test = evidence.partition("::")
     if not (ROOT / path).exists():
         return False
     if not test:
         return True
+    if path.endswith(".jsonl"):
+        return recordings().get(test, {}).get("topic") == pathlib.Path(path).stem
     return any(
         isinstance(node, ast.FunctionDef) and node.name == test
         for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body
@@ -105,28 +108,6 @@ def test_there_are_enough_claims_each_told_once_and_from_every_source():
     assert all(
         row["verdict"] in VERDICTS and row["place"] and row["claim"].endswith(".") for row in rows
     )
-
-
-PAGES = ("README.md", "claims.md", "ledger.md", "speed.md", "gpu.md")
-
-
-def pages():
-    """All pages of findings as one text."""
-    return "\n\n".join((EVIDENCE / name).read_text(encoding="utf-8") for name in PAGES)
-
-
-def test_the_page_counts_what_is_wrong_as_the_file_does():
-    kinds = Counter(row["kind"] for row in claims() if row["verdict"] == "wrong")
-    words = " ".join(pages().split())
-    for kind, told in dict(
-        misprint="{} are misprints",
-        statement="{} are statements",
-        inference="{} do not follow",
-        condition="{} leave out a condition",
-        summary="{} are sentences of the summary",
-    ).items():
-        assert told.format(kinds.pop(kind)) in words
-    assert not kinds
 
 
 @pytest.mark.parametrize("row", claims(), ids=lambda row: row["id"])
@@ -148,7 +129,9 @@ def test_no_verdict_without_evidence(row):
 
 def test_a_verdict_by_a_test_that_does_not_exist_would_be_noticed():
     assert not exists("tests/lab/test_claims_bov.py::test_that_nobody_wrote")
-    assert not exists("notebooks/evidence/nothing.json")
+    assert not exists("notebooks/evidence/measured/nothing.json")
+    assert exists("notebooks/evidence/runs/older.jsonl::thirteen_rows")
+    assert not exists("notebooks/evidence/runs/best.jsonl::thirteen_rows")
 
 
 # ---- evidence files ------------------------------------------------------------------------------
@@ -165,13 +148,16 @@ HEAD = dict(
 
 
 def test_every_recorded_file_follows_the_schema():
-    for path in EVIDENCE.glob("*.json"):
-        if path.stem not in ("published", "claims"):
-            content = read(path.stem)
-            about = content["corpus"]  # none where the rows are facts about code
-            assert content["rows"] and (
-                about is None or {"name", "fingerprint", "tokens"} <= set(about)
-            ), path.name
+    for name in recorded_names():
+        content = read(name)
+        assert {*results.FIELDS} <= content.keys() and content["rows"] == rows_of(name)
+        about = content["corpus"]  # none where the rows are facts about code
+        assert content["rows"] and (
+            about is None or {"name", "fingerprint", "tokens"} <= set(about)
+        ), name
+    assert rows_of("nothing_of_the_kind") == []
+    with pytest.raises(FileNotFoundError, match="wanted nothing.json in measured/, which holds"):
+        read("nothing")
 
 
 def writer(path, plan):
@@ -391,40 +377,3 @@ def test_rows_are_written_one_a_line(tmp_path):
     text = (tmp_path / "x.json").read_text()
     assert json.loads(text)["rows"] == [dict(plan="a"), dict(plan="b")]
     assert sum('"plan"' in line for line in text.splitlines()) == 2
-
-
-def test_the_page_of_findings_speaks_of_every_file():
-    text = pages()
-    lost = [path.name for path in EVIDENCE.glob("*.json") if f"[{path.name}](" not in text]
-    assert lost == [], "link it there"
-
-
-@pytest.mark.parametrize("place, file", [("code", "stdlib"), ("novel", "thirteen_rows")])
-def test_the_table_of_systems_tells_what_is_recorded(place, file):
-    """Looked up here by the number of seeds that a row names, with arithmetic of its own."""
-    tables = {3: {row["plan"]: row for row in paired(read(file)["rows"], "loss")}}
-    for seeds, more in {5: f"controls_{place}", 10: f"ten_seeds_{place}"}.items():
-        if (EVIDENCE / f"{more}.json").exists():
-            tables[seeds] = {row["plan"]: row for row in paired(read(more)["rows"], "loss")}
-    table = tables_.systems_table(place)
-    lines = [line.split("|")[1:-1] for line in table.splitlines() if "| `" in line]
-    quoted_ = {}
-    for cells in lines:
-        words = "|".join(cells[2:6]).replace("−", "-")
-        seeds = int(cells[6]) if len(cells) == 7 else 3
-        numbers = [float(x) for x in re.findall(r"[-+]?\d\.\d{3}", words)]
-        quoted_[cells[1].strip(" `")] = seeds, numbers
-    assert quoted_.keys() == tables[3].keys()
-    for plan, (seeds, numbers) in quoted_.items():
-        row = dict(tables[seeds][plan])
-        if plan != "standard":  # the page says how far ahead
-            row |= dict(difference=-row["difference"], low=-row["high"], high=-row["low"])
-        names = (
-            ("mean", "spread")
-            if plan == "standard"
-            else ("mean", "spread", "difference", "low", "high")
-        )
-        assert numbers[:5] == [pytest.approx(row[name], abs=6e-4) for name in names], plan
-        if plan != "standard":
-            low, high = numbers[5:]
-            assert (low + high) / 2 == pytest.approx(row["difference"], abs=1.1e-3), "pooled"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from course import records
-from evidence.research import costs, rented
+from evidence.bench import gpu_table, rented
 from minimal.data.files import CHECKOUT
 from minimal.kernels import dense
 from minimal.model.count import count
@@ -40,12 +40,12 @@ def stages(monkeypatch, *names):
 @pytest.mark.slow
 def test_every_stage_runs_on_a_cpu_by_the_command_and_a_second_call_does_nothing(place):
     out = place[0] / "out"
-    command = [sys.executable, "-m", "evidence.research.rented", "--dry", "--out", str(out)]
+    command = [sys.executable, "-m", "evidence.bench.rented", "--dry", "--out", str(out)]
     command += ["--corpus", place[1]]
     how = dict(env=os.environ | dict(TRITON_INTERPRET="1", OMP_NUM_THREADS="1"), text=True)
     first = subprocess.run(command, capture_output=True, timeout=300, cwd=CHECKOUT, **how)
     assert first.returncode == 0 and first.stdout.endswith("all stages are on file\n"), first.stderr
-    rows = json.loads((out / rented.FILE).read_text())["rows"]
+    rows = json.loads((out / f"{rented.FILE}.json").read_text())["rows"]
     parts = [row["part"] for row in rows]
     written = [row["plan"] for row in rows if row["part"] == "generation"]
     assert written[:5] == [*rented.WRITERS, "plain loop"]
@@ -68,7 +68,7 @@ def test_every_stage_runs_on_a_cpu_by_the_command_and_a_second_call_does_nothing
     # again
     again = subprocess.run(command, capture_output=True, timeout=60, cwd=CHECKOUT, **how)
     assert again.stdout.count(": on file") == len(rented.STAGES)
-    assert json.loads((out / rented.FILE).read_text())["rows"] == rows
+    assert json.loads((out / f"{rented.FILE}.json").read_text())["rows"] == rows
 
 
 def test_a_session_out_of_time_goes_on_with_the_same_budget(place, monkeypatch, capsys):
@@ -186,15 +186,18 @@ def test_without_a_gpu_the_command_says_what_is_wanted(capsys):
 
 def test_the_page_tells_the_cost_that_is_counted():
     page = (records.EVIDENCE / "gpu.md").read_text(encoding="utf-8")
-    for name, runs in costs.PAPERS.items():
-        line = f"| {name} | {costs.each_of(runs)} | {costs.hours(sum(runs)):,.1f} |"
+    for name, runs in gpu_table.PAPERS.items():
+        line = f"| {name} | {gpu_table.each_of(runs)} | {gpu_table.hours(sum(runs)):,.1f} |"
         assert line in page, line
-    assert costs.each_of([3e3, 3e3]) == "2 x 3e03" and costs.each_of([3e3, 2e3]) == "3e03, 2e03"
+    assert (
+        gpu_table.each_of([3e3, 3e3]) == "2 x 3e03"
+        and gpu_table.each_of([3e3, 2e3]) == "3e03, 2e03"
+    )
     rows = records.published("bov", "Table 8")["rows"]
     target = next(row for row in rows if row["quantity"] == "target FLOPs")
-    assert [target["d12"], target["d24"]] == [runs[0] for runs in costs.PAPERS.values()][:2]
+    assert [target["d12"], target["d24"]] == [runs[0] for runs in gpu_table.PAPERS.values()][:2]
     total = records.quoted("bov", "FLOPs, 780M baseline on 100B tokens")["value"]
-    both = list(costs.PAPERS.values())[2]
+    both = list(gpu_table.PAPERS.values())[2]
     assert total == both[0]
     counted = [count(skeleton(plan, "d24"))["flops_per_token"] for plan in ("standard", "bov")]
     assert both[1] / both[0] == pytest.approx(counted[1] / counted[0], rel=2e-3)
@@ -202,18 +205,18 @@ def test_the_page_tells_the_cost_that_is_counted():
 
 def test_the_cost_counts_on_what_d12_reached_and_else_on_what_we_assume(tmp_path, monkeypatch):
     steps = [row for row in records.read("gpu_session")["rows"] if row["part"] == "training"]
-    slowest = min(row["tokens_per_second"] * flops_of(row) for row in steps) / costs.PEAK
-    assert costs.reached() == pytest.approx(slowest, rel=1e-3)
-    assert costs.hours(costs.PEAK * 3600) == pytest.approx(1 / slowest, rel=1e-3)
-    assert costs.hours(costs.PEAK * 3600, share=0.5) == 2
-    assert "measured for d12; d24 was not" in costs.cost()
+    slowest = min(row["tokens_per_second"] * flops_of(row) for row in steps) / gpu_table.PEAK
+    assert gpu_table.reached() == pytest.approx(slowest, rel=1e-3)
+    assert gpu_table.hours(gpu_table.PEAK * 3600) == pytest.approx(1 / slowest, rel=1e-3)
+    assert gpu_table.hours(gpu_table.PEAK * 3600, share=0.5) == 2
+    assert "measured for d12; d24 was not" in gpu_table.cost()
     # another machine's share is not an H100's, and without a file it is assumed
     other = [row | dict(machine="another GPU") for row in steps]
-    monkeypatch.setattr(records, "rows_of", lambda path: other)
-    assert costs.reached() is None and "assumed; not measured" in costs.cost()
+    monkeypatch.setattr(records, "rows", lambda name: other)
+    assert gpu_table.reached() is None and "assumed; not measured" in gpu_table.cost()
     monkeypatch.undo()
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    assert costs.hours(costs.PEAK * 3600) == pytest.approx(1 / costs.ASSUMED)
+    monkeypatch.setattr(records, "MEASURED", tmp_path)
+    assert gpu_table.hours(gpu_table.PEAK * 3600) == pytest.approx(1 / gpu_table.ASSUMED)
 
 
 def flops_of(row):

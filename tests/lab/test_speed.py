@@ -7,8 +7,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from course import memory
-from evidence.research import table
-from evidence.research.bench import busy, generation, token_profile
+from evidence.bench import busy, generation, table, token_profile
 from minimal.generate import generate
 from minimal.model.config import size as named
 from minimal.variants import build

@@ -7,16 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from course import records
-from evidence.research import states
-from evidence.research.grids import GRIDS
+from evidence.lab.asked import grids
+from evidence.lab.table import known_states, state_of
+from evidence.measured import states
 from minimal.compare import ledger
 from minimal.data import results
-
-KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}
-
-
-def row(commit, machine="cpu"):
-    return dict(plan="bov", commit=commit, torch="2", machine=machine)
 
 
 def test_the_last_bit_of_one_loss_makes_another_state():
@@ -26,30 +21,12 @@ def test_the_last_bit_of_one_loss_makes_another_state():
     assert states.fingerprint(losses) != states.fingerprint(moved)
 
 
-@pytest.mark.parametrize(
-    "rows, state",
-    [
-        ([row("aaa")], "one"),
-        ([row("aaa"), row("bbb")], "one"),
-        ([row("aaa, then bbb")], "one"),
-        ([row("aaa"), row("ccc")], None),
-        ([row("aaa, then ccc")], None),
-        ([row("aaa"), row("aaa", "another cpu")], None),
-        ([row("nobody took its fingerprint")], None),
-        ([dict(plan="bov"), row("aaa")], None),
-        ([], None),
-    ],
-)
-def test_rows_share_a_state_or_name_none(rows, state):
-    assert states.state_of(rows, KNOWN) == state
-
-
 def test_a_commits_own_code_is_what_is_measured_and_it_is_measured_once(
     tmp_path, monkeypatch, capsys
 ):
     """The number that `minimal` holds in each of two commits of a repository."""
     monkeypatch.setattr(states, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(records, "MEASURED", tmp_path)
     about = dict(name="toy", fingerprint="f", tokens=1)
     here = dict(commit=None, torch="2", machine="cpu")
     program = "import json, minimal; losses = dict(bov=[minimal.loss])\n"
@@ -69,7 +46,7 @@ def test_a_commits_own_code_is_what_is_measured_and_it_is_measured_once(
         commits.append(git("rev-parse", "--short", "HEAD"))
     states.main(commits)
     states.main(commits)
-    rows = records.rows_of(tmp_path / "states.json")
+    rows = records.rows("states")
     assert [row["commit"] for row in rows] == commits
     first, second, third = (row["state"] for row in rows)
     assert first != second == third
@@ -78,49 +55,58 @@ def test_a_commits_own_code_is_what_is_measured_and_it_is_measured_once(
         states.main(["nothing"])
 
 
-def test_recorded_rows_that_name_their_commit_belong_to_one_state():
-    rows = [
-        row for grid in ("ten_seeds_code", "frontier_code") for row in records.read(grid)["rows"]
-    ]
-    assert states.state_of(rows)
+# ---- the states of recorded runs -----------------------------------------------------------------
+
+KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}
 
 
-def test_the_state_of_a_file_without_commits_is_that_at_both_of_its_ends():
-    known = {(commit, "t", "m"): state for commit, state in dict(a="one", b="one", c="two").items()}
-    silent = dict(rows=[dict(plan="bov")], versions=dict(torch="t"), machine="m", commit="a")
-    assert states.state_of_file(silent | dict(until="b"), known) == "one"
-    assert states.state_of_file(silent | dict(until="c"), known) is None
-    assert states.state_of_file(silent | dict(until="unknown"), known) is None
-    assert states.state_of_file(silent | dict(until="b", machine="another"), known) is None
-    assert states.state_of_file(silent, known) is None
-    # rows that name their commit are asked themselves, and are of the same state as the rest
-    named = dict(commit="b", torch="t", machine="m")
-    mixed = silent | dict(until="b", rows=[named, dict(plan="bov")])
-    assert states.state_of_file(mixed, known) == "one"
-    assert states.state_of_file(mixed | dict(rows=[named | dict(commit="c"), {}]), known) is None
-    assert states.state_of_file(dict(rows=[named]), known) == "one"
-    # without a fingerprint, rows of one commit on one machine are of one state all the same
-    lent = dict(commit="e", torch="t", machine="lent")
-    assert states.state_of_file(dict(rows=[lent, lent]), known) == "e t lent"
-    assert states.state_of_file(dict(rows=[lent, lent | dict(commit="f")]), known) is None
-    assert states.state_of_file(dict(rows=[lent | dict(commit="e+")]), known) is None
+@pytest.mark.parametrize(
+    "commit, machine, state",
+    [
+        ("aaa", "cpu", "one"),
+        ("aaa, then bbb", "cpu", "one"),
+        ("aaa, then ccc", "cpu", None),
+        ("aaa", "another cpu", None),
+        ("nobody took its fingerprint", "cpu", None),
+        (None, "cpu", None),
+    ],
+)
+def test_a_run_has_the_state_of_the_commits_that_it_names(commit, machine, state):
+    assert state_of(dict(commit=commit, torch="2", machine=machine), KNOWN) == state
 
 
-# a grid is registered in a commit before its first run
-BEGUN = [name for name in GRIDS if (records.EVIDENCE / f"{name}.json").exists()]
+def made(run, head):
+    """What a run, or else the file in which it was first recorded, says of its making: each commit
+    with torch and machine. The oldest rows name no commit: the head of their file has the commits
+    at which it began and ended, and the machine with which they come again (oldest_again)."""
+    if run.get("commit"):
+        ends, torch, machine = run["commit"].split(", then "), run["torch"], run["machine"]
+    else:
+        ends = [head["commit"], head["until"]]
+        torch, machine = head["versions"]["torch"], head["machine"]
+    return {(commit, torch, machine) for commit in ends}
 
 
 def test_every_grid_on_file_is_of_one_state_and_the_oldest_are_all_of_the_same():
-    made = {name: states.state_of_file(records.read(name)) for name in BEGUN}
-    oldest = list(filter(silent, BEGUN))
-    assert all(made.values()), [name for name, state in made.items() if state is None]
-    assert len(oldest) == 16
-    assert len({made[name] for name in oldest}) == 1
+    """Where no fingerprint was taken, on a GPU that was lent, of one commit on one machine."""
+    known, heads, states_of, silent = known_states(), records.recordings(), {}, set()
+    for run in (run for run in records.recorded_runs() if run["grid"] in grids()):
+        told = made(run, heads[run["grid"]])
+        states_of.setdefault(run["grid"], set()).update(known.get(one, one) for one in told)
+        if not run.get("commit"):
+            silent.add(run["grid"])
+    assert {grid: found for grid, found in states_of.items() if len(found) > 1} == {}
+    assert not any("+" in one[0] for found in states_of.values() for one in found), "changed code"
+    assert len(silent) == 16 and len(set.union(*(states_of[grid] for grid in silent))) == 1
 
 
-def silent(name):
-    """Has a grid rows that name no commit?"""
-    return not all(row.get("commit") for row in records.read(name)["rows"])
+def test_recorded_fingerprints_of_one_code_differ_by_maker():
+    known = known_states()
+    intel, amd = [
+        known["c60d88f", "2.13.0+cpu", f"x86_64 AVX512{maker}, 1 threads"]
+        for maker in ("", " AuthenticAMD")
+    ]
+    assert intel != amd
 
 
 @pytest.mark.parametrize(
@@ -148,15 +134,6 @@ def test_a_processor_counts_as_the_maker_that_mkl_is_told(monkeypatch, process, 
     monkeypatch.setattr(ledger.ctypes, "CDLL", lambda name: process)
     monkeypatch.setattr(ledger.results, "cpu_says", lambda name: "AuthenticAMD")
     assert ledger.told_maker() == maker
-
-
-def test_recorded_fingerprints_of_one_code_differ_by_maker():
-    known = states.known()
-    intel, amd = [
-        known["c60d88f", "2.13.0+cpu", f"x86_64 AVX512{maker}, 1 threads"]
-        for maker in ("", " AuthenticAMD")
-    ]
-    assert intel != amd
 
 
 def test_the_system_is_asked_for_its_first_processor(tmp_path):

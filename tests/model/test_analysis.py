@@ -9,8 +9,8 @@ import torch
 
 from course.crossings import critical_point
 from course.watched import watched
-from evidence.research import studies
-from evidence.research.across import across_study
+from evidence.lab import studies
+from evidence.lab.studies import across_study
 from minimal import analysis
 from minimal.compare import curves
 from minimal.kernels.reference import visible, weights

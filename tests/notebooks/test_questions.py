@@ -2,6 +2,7 @@
 
 import ast
 import html
+import json
 import re
 import resource
 import shutil
@@ -9,10 +10,11 @@ import shutil
 import nbformat
 import pytest
 
-from course import work
-from evidence.lab import marks
+from course import figures, records, work
+from evidence.lab import marks, quantities
 from evidence.lab.asked import grids
 from notebooks import run
+from tests.pictures import shown
 
 PATHS = run.questions()
 CPU_SECONDS = 20  # ten on a machine of its own
@@ -54,7 +56,10 @@ def test_a_question_is_short_and_trains_nothing(path):
     assert not asked & names_set(notebook), "a value that the reader has set is overwritten"
 
 
-def test_a_question_is_whole_in_its_seconds(path, tmp_path):
+def test_a_question_is_whole_in_its_seconds_and_its_picture_is_the_one_that_pages_show(
+    path, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(figures.FOLDER, str(tmp_path / "figures"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     row = run.execute(path, "smoke", tmp_path)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -64,6 +69,9 @@ def test_a_question_is_whole_in_its_seconds(path, tmp_path):
     assert "&lt;!--" not in page, "a mark is seen"
     for told in foretold_in(nbformat.read(path, 4)):
         assert html.escape(told, quote=False) in page, "a sentence is cut short"
+    for drawn in (tmp_path / "figures").glob("*"):
+        committed = marks.FIGURES / drawn.name
+        assert shown(committed.read_text()) == shown(drawn.read_text()), "make figures"
 
 
 def foretold_in(notebook):
@@ -92,6 +100,10 @@ def test_a_learner_finds_it_beside_the_notebooks_and_its_links_lead_somewhere(pa
 OWN = dict(  # a question of one's own to each
     best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
     does_it_last=dict(on="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
+    how_deep_may_a_value_read=dict(on="novel", seeds=3, system="upstream-8", over="standard"),
+    made_up_texts=dict(study="many_answers", system="svformer", over="standard"),
+    what_coefficients_say=dict(on="code", rate=0.005, system="bov-every", over="standard"),
+    why_on_code=dict(on="code", than="novel", system="bov-fixed", over="resformer"),
     how_many_layers=dict(on="code", seeds=2, system="x0-v@0,1", over="standard"),
     which_rates=dict(on="code", system="bov-fixed", over="resformer"),
     who_needs_the_stream=dict(on="code", seeds=3, system="x0-qkv", over="x0-kv"),
@@ -108,3 +120,35 @@ def test_one_asks_with_values_of_ones_own(path, tmp_path):
     assert set(asked) <= set(run.known_parameters(nbformat.read(book, 4)))
     done, faults = run.run_cells(book, asked, 60)
     assert faults + run.faults_after(done) == []
+
+
+def test_what_is_not_recorded_is_said_and_what_comes_is_drawn_and_judged(
+    tmp_path, monkeypatch, capsys
+):
+    """The dial of streams: on neither text, then on code, in all layers alone."""
+    notebook = nbformat.read(run.QUESTIONS / "how_deep_may_a_value_read.ipynb", 4)
+    monkeypatch.setattr(records, "RUNS", tmp_path)
+    quantities.quantity.cache_clear()
+    grid = grids()["upstream_code"]
+    rows = [
+        dict(grid=grid.name, plan=cell["plan"], seed=seed, corpus="stdlib", steps=500)
+        | dict(loss=3 - at / 100 + seed / (1000 + at), commit="none", held_out=None, valid=[])
+        for at, cell in enumerate(grid.cells)
+        for seed in grid.seeds
+    ]
+    (tmp_path / "recordings.json").write_text('{"upstream_code": {"topic": "value_path"}}')
+    for known in (rows[:-1], rows):
+        lines = "\n".join(map(json.dumps, known))
+        (tmp_path / "value_path.jsonl").write_text(lines)
+        named = {}
+        for cell in run.code(notebook):
+            exec(cell.source, named)
+        told = capsys.readouterr().out
+        whole = known == rows
+        assert ("code, in all layers: recorded" in told) == whole
+        assert "the novel, in all layers: not yet recorded" in told
+        assert ("x0 is clearly behind stream" in told) == whole
+        assert ("Furthest ahead reads stream" in told) == whole
+        assert told.count("V from the stream that enters layer 2, code, 5 seeds") == whole
+        assert ("upstream_code: registered, not yet recorded" in told) == (not whole)
+    quantities.quantity.cache_clear()

@@ -68,7 +68,7 @@ def test_what_is_said_of_the_package_exists(tree):
 def test_a_module_that_moved_is_found():
     assert lost("see minimal/no_such.py") == ["minimal/no_such.py"]
     assert lost("python -m minimal.no_such --help") == ["-m minimal.no_such"]
-    assert lost("python -m evidence.research; minimal/model/values.py") == []
+    assert lost("python -m evidence.bench; minimal/model/values.py") == []
     assert lost("python -m minimal.model") == ["-m minimal.model"], "a room is not a command"
 
 

@@ -16,9 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 CALLS = dict(  # target: what it calls, with these arguments
     course="notebooks/run.py --profile smoke",
-    bench="-m evidence.research.bench --part race",
-    gpu="-m evidence.research.rented --minutes 10 --dry",
-    evidence="-m evidence.research",
+    bench="-m evidence.bench --part race",
+    gpu="-m evidence.bench.rented --minutes 10 --dry",
+    evidence="-m evidence.lab.record",
     work="-m course.work",
     reset="-m homework.reset hw03",
     grade="-m homework.grade hw03 mine.py",
@@ -27,7 +27,7 @@ CALLS = dict(  # target: what it calls, with these arguments
     site="slides/site.py",
     pdf="-m slides.book",
     read="-m slides.read",
-    figures="-m evidence.research.pictures",
+    figures="-m evidence.lab.marks",
 )
 BY_UV = "--python .venv/bin/python -c hashes.txt --build-constraints hashes.txt"
 # what every set-up installs
@@ -133,8 +133,8 @@ ONE_WORD = dict(  # variable: (target, what stands before it in the call)
     HW=("reset", "-m homework.reset "),
     NOTEBOOK=("reset", "-m course.work --reset "),
     PROFILE=("course", "notebooks/run.py --profile "),
-    PART=("bench", "-m evidence.research.bench --part "),
-    MINUTES=("gpu", "-m evidence.research.rented --minutes "),
+    PART=("bench", "-m evidence.bench --part "),
+    MINUTES=("gpu", "-m evidence.bench.rented --minutes "),
 )
 
 
@@ -210,8 +210,9 @@ def test_every_variable_of_a_recipe_is_quoted_or_known_to_hold_words():
 def test_lab_test_and_check_set_up_first(house, make, target, call):
     assert make(house, target, "PYTHON=./fake").returncode == 0
     calls = (house / "calls").read_text().splitlines()
-    before = {"check": ["-m ruff check", "-m ruff format --check"], "lab": ["-m course.work"]}
-    before = before.get(target, [])
+    before = ["-m course.work"]
+    if target == "check":
+        before = ["-m ruff check", "-m ruff format --check"]
     at = len(calls) - 1 - len(before)
     *install, beside, one, two = calls[:at]
     assert [line.strip() for line in calls[at:-1]] == before

@@ -34,9 +34,9 @@ MAY = {
     "bench": PACKAGE | {"compare"},
     "homework": ALL,
     "course": ALL,
-    "research": ALL | {"course"},
+    "evidence": ALL | {"course"},
     "notebooks": ALL | {"course", "homework"},
-    "slides": ALL | {"course", "research", "notebooks", "homework"},
+    "slides": ALL | {"course", "evidence", "notebooks", "homework"},
 }
 
 # where the files of a room lie, and under which name they are imported
@@ -87,8 +87,6 @@ def imported(source, modules):
 
 def room(module):
     first, *rest = module.split(".")
-    if first == "evidence":
-        return "research"
     if first != "minimal":
         return first
     return rest[0] if rest and rest[0] in MAY else "commands"
@@ -134,13 +132,13 @@ def test_imports_run_one_way_and_in_no_circle():
         ),
         (
             "course.figures",
-            "from evidence.research import numbers",
-            "course.figures (course) imports evidence.research.numbers (research)",
+            "from evidence.lab import quantities",
+            "course.figures (course) imports evidence.lab.quantities (evidence)",
         ),
         (
-            "evidence.research.numbers",
-            "from slides import recorded",
-            "evidence.research.numbers (research) imports slides.recorded (slides)",
+            "evidence.lab.quantities",
+            "from slides import tables",
+            "evidence.lab.quantities (evidence) imports slides.tables (slides)",
         ),
         (
             "minimal.data.files",
@@ -238,14 +236,11 @@ SHARED = dict(
     slides=[("the command", "main")],
     lab=[("the command", "main")],
     evidence=[
-        ("parts of a command", "main COMMAND report"),
-        ("what each study tells the page", "sentence heading cells picture foretold our_mind"),
-        ("asked.texts and asked.lead, of one study's question", "texts lead"),
-        ("what each study was given, and what it recorded", "EXPECTED SEEDS STEPS recorded_rows"),
-        ("what each command and each bench runs", "PLANS PARTS SHAPES KINDS WIDE LARGE everything"),
+        ("parts of a command", "main report"),
+        ("what each study was given", "SEEDS STEPS"),
+        ("what each command and each bench runs", "PLANS PARTS SHAPES KINDS everything"),
         ("a bench, and its rows as the page has them", "decode generation table_gradient"),
         ("the ways of one bench, and whether they agree", "decode_ways agree"),
-        ("sentences and heads, of different pages", "SAID HEAD"),
     ],
 )
 
@@ -312,7 +307,7 @@ def test_a_shared_word_stands_in_several_files(tree):
         ("minimal.generate", "def place(): ...", "minimal.model.plan"),
         ("course.diary", "def gap(): ...", "course.proofs"),
         ("slides.front", "def escaped(text): ...", "slides.shell"),
-        ("evidence.research.dose", "def with_interval(row): ...", "evidence.research.leads"),
+        ("evidence.bench.gpu_table", "def newest(rows): ...", "evidence.bench.table"),
     ],
 )
 def test_a_second_home_of_a_name_is_found(second, line, first):

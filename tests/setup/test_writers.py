@@ -21,8 +21,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from course import compiled, records
-from evidence.research import bypass_seeds, rented, verdicts
+from course import compiled
+from evidence.bench import rented
+from evidence.lab import claims
+from evidence.measured import bypass_seeds
 from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.bench import __main__ as speed
@@ -82,7 +84,7 @@ def fake_compiled(patch):
 
 def fake_rented(patch):
     """Its file has a name of its own in the folder that is asked for."""
-    patch.setattr(rented, "FILE", "x.json")
+    patch.setattr(rented, "FILE", "x")
     patch.setattr(rented, "plan_in_words", lambda session: "")
     patch.setattr(rented, "carry_out", lambda session: session.keep(dict(part="x", n=1)))
     return lambda at: rented.main(["--dry", "--out", os.path.dirname(at)])
@@ -113,15 +115,15 @@ def fake_bypass(patch):
     return lambda at: bypass_seeds.main([*words, at])
 
 
-def fake_verdicts(patch):
-    """Its file has its place; here it is another."""
-    patch.setattr(records, "claims", lambda: [])
-    patch.setattr(verdicts, "CLAIMED", {})
-    patch.setattr(verdicts, "settled", lambda book: [])
+def fake_claims(patch):
+    """Its files have their places; here they are others."""
+    patch.setattr(claims, "verdicts", lambda: {})
+    patch.setattr(claims, "page", lambda told: "a page")
 
     def call(at):
-        patch.setattr(records, "EVIDENCE", pathlib.Path(at).parent)
-        verdicts.main([])
+        patch.setattr(claims, "VERDICTS", pathlib.Path(at))
+        patch.setattr(claims, "PAGE", pathlib.Path(at).with_name("page.md"))
+        claims.main([])
 
     return call
 
@@ -131,7 +133,7 @@ def fake_grade(patch):
     done = [marking.Row(e.name, part.name, part.points, "ok", "") for e, part in unit.parts()]
     patch.setattr(grade, "isolate", lambda *_: None)
     patch.setattr(grade, "grade", lambda *_: done)
-    handed = ROOT / "homework" / unit.folder / unit.file
+    handed = ROOT / "homework" / "solutions" / unit.folder / "reference.py"
     return lambda at: grade.main(["hw03", str(handed), "--isolation", "none", "--out", at])
 
 
@@ -158,7 +160,7 @@ COMMANDS = dict(
     rented=(fake_rented, EVIDENCE),
     compare=(fake_evidence, json.dumps(OLD | dict(what="steps-matched at 2", rows=[])).encode()),
     bypass_seeds=(fake_bypass, json.dumps(OLD | dict(settings=None)).encode()),
-    verdicts=(fake_verdicts, None),
+    claims=(fake_claims, None),
     grade=(fake_grade, b'{\n "score": 3'),
     gradescope=(fake_gradescope, None),
     train=(fake_train, b'{"step": 1}\n'),
@@ -251,13 +253,13 @@ def place(tmp_path):
 
 
 def at_of(name, place):
-    return place / dict(verdicts="claims.json", gradescope="x.zip").get(name, "x.json")
+    return place / dict(gradescope="x.zip").get(name, "x.json")
 
 
 def skip_where_it_does_not_apply(name, thing):
     if name == "grade" and thing in INSIDE:
         pytest.skip("results go into a folder that is named, under the learner's name")
-    if name == "verdicts" and thing in ("text", "link_to_text"):
+    if name == "claims" and thing in ("text", "link_to_text"):
         pytest.skip("the file has a fixed name, and git has it")
 
 
@@ -468,8 +470,6 @@ MAY = {  # file -> why it may write, or delete, by itself
     "homework/reset.py": "keeps aside whatever is there, under a new name",
     "homework/runner.py": "inside the sandbox",
     "homework/sandbox.py": "the kernel's own files",
-    "notebooks/evidence/research/claims.py": "renames columns of a table",
-    "notebooks/evidence/research/tables.py": "renames columns of a table",
     "slides/build.py": "below build/, which make clean removes",
     "slides/deck.py": "below build/",
     "slides/preview.py": "below build/",

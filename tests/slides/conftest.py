@@ -1,6 +1,5 @@
 """Decks and site, built once for all tests of this folder."""
 
-import functools
 import os
 import sys
 from pathlib import Path
@@ -19,16 +18,6 @@ def npm_packages_are_an_extra(request, monkeypatch):
         from slides import deck
 
         monkeypatch.setattr(deck, "PACKAGES", deck.ROOT / "nowhere")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def drawn_once():
-    """The site is built four times here; the figures of its findings take a third of a build."""
-    from slides import recorded
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recorded, "with_figures", functools.cache(recorded.with_figures))
-        yield
 
 
 @pytest.fixture(scope="session")

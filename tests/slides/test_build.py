@@ -41,9 +41,9 @@ def test_a_copy_that_did_not_run_to_its_end_is_run_again_however_new_it_is(tmp_p
         "minimal/model/values.py",
         "notebooks/course/drawings/ideas.py",
         "notebooks/course/movable/runtime.js",
-        "notebooks/evidence/claims.json",
-        "notebooks/evidence/repeats/again.json",
-        "notebooks/evidence/research/leads.py",
+        "notebooks/evidence/claims.toml",
+        "notebooks/evidence/measured/again.json",
+        "notebooks/evidence/lab/comparison.py",
         "homework/in_notebooks/nb01.py",
     ],
 )

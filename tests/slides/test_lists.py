@@ -7,10 +7,10 @@ import shutil
 import nbformat
 
 from course import records
-from evidence.research import pairs, text_leads, vocab_leads, why
+from homework import marking
 from notebooks import run
 from notebooks.run import ROOT
-from slides import api, build, claims, deck, front, links, recorded, search, tables
+from slides import api, build, claims, deck, front, links, search, shell, tables
 
 # ---- what leads to the pages ---------------------------------------------------------------------
 
@@ -39,6 +39,16 @@ def test_a_card_shows_the_first_picture_of_its_executed_notebook(tmp_path):
     assert front.thumbnail(None, tmp_path) == ""
 
 
+def test_a_unit_shows_what_is_to_be_filled_in_and_its_exercises_link_there():
+    unit = marking.find("hw03")
+    shown = re.sub(r"<[^>]+>", "", build.to_fill_in(unit.home))
+    assert html.unescape(shown).rstrip().endswith(unit.stub().rstrip())
+    ((_, name, words),) = shell.anchored(build.to_fill_in(unit.home))[1]
+    assert words == "The file to fill in"
+    assert links.address("homework/hw03_kv_cache/exercises.py", "x.html").endswith(f"html#{name}")
+    assert build.to_fill_in(ROOT / "homework" / "hw09_open_project") == ""
+
+
 def test_a_card_of_homework_ends_with_a_sentence():
     for path in links.units():
         heading, said = front.lead(path.read_text(encoding="utf-8"))
@@ -61,8 +71,8 @@ def test_no_table_of_recorded_runs_is_empty():
 def test_files_that_put_one_question_to_two_texts_share_a_heading_and_keep_their_addresses():
     found = re.findall(r"<h([23]) id=\"(\w+)\">", tables.recorded())
     addresses = [address for _, address in found]
-    files = {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}
-    assert len(addresses) == len(set(addresses)) and files < set(addresses)
+    files = set(records.recorded_names())
+    assert len(addresses) == len(set(addresses)) and files <= set(addresses)
     at = addresses.index("about_dose")
     assert found[at : at + 3] == [("2", "about_dose"), ("3", "dose_code"), ("3", "dose_novel")]
     assert ("2", "critical_point") in found, "a file that is alone has a heading of its own"
@@ -126,17 +136,16 @@ def test_a_table_on_a_phone_parts_names_at_underscores_and_leaves_room_for_words
 
 def test_a_recorded_command_can_be_given_today_and_says_what_it_was():
     told = tables.command("python -m minimal.evidence --record sizes")
-    assert "<code>python -m evidence.research --record sizes</code>" in told
-    assert told.endswith("at that commit <code>minimal.evidence</code>")
-    same = "python -m evidence.research --record frontier_code"
+    assert "<code>python -m evidence.lab.record sizes</code>" in told
+    assert told.endswith("at that commit <code>minimal.evidence --record</code>")
+    same = "python -m evidence.lab.record frontier_code"
     assert tables.command(same) == f"<code>{same}</code>"
-    files = {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}
-    for name in files:
-        line = records.read(name)["command"]
-        for module in re.findall(r"-m (minimal[\w.]*)", line):
-            name = tables.MOVED.get(module, module)
-            folder = "" if name.startswith("minimal.") else "notebooks"
-            now = ROOT / folder / name.replace(".", "/")
+    for name in records.recorded_names():
+        told = tables.command(records.read(name)["command"]).partition("at that commit")[0]
+        assert ".lab.record " in told or name not in records.recordings()
+        for module in re.findall(r"-m ([\w.]+)", told):
+            folder = "" if module.startswith("minimal.") else "notebooks"
+            now = ROOT / folder / module.replace(".", "/")
             assert now.with_suffix(".py").exists() or (now / "__main__.py").exists(), module
 
 
@@ -179,7 +188,7 @@ def test_a_field_that_only_later_rows_have_is_a_column_too():
 
 def test_every_scalar_of_a_record_is_shown():
     page = tables.recorded()
-    for name in {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}:
+    for name in records.recorded_names():
         rows = records.read(name)["rows"]
         flat = {key for row in rows for key, value in row.items() if tables.scalar(value)}
         told = re.search(rf'id="{name}">.*?<details class="rows">(.*?)</details>', page, re.S)[1]
@@ -212,6 +221,14 @@ def test_a_deck_names_the_homework_of_its_notebook():
     assert lost == []
 
 
+def test_the_front_page_has_the_claims_that_readers_ask_about(tmp_path):
+    made, book = claims.asked_about(), {claim["id"]: claim for claim in records.claims()}
+    lines = re.findall(r"<li>(.*?)</li>", made)
+    assert len(lines) == 12 and made in front.front({}, set(), {}, tmp_path)
+    for line, name in zip(lines, records.asked_about(), strict=True):
+        assert html.escape(book[name]["claim"]) in line and claims.word(book[name]) in line
+
+
 def test_every_claim_is_a_card_with_its_verdict_and_can_be_asked_for():
     book = records.claims()
     page = claims.claims(lambda path, words: words)
@@ -223,67 +240,6 @@ def test_every_claim_is_a_card_with_its_verdict_and_can_be_asked_for():
         assert claim["evidence"] or "Would decide: " in said
     asked = dict(re.findall(r'data-show="([^"]+)"[^>]*>\D+(\d+)<', page))
     assert asked == {verdict: str(cards.count(verdict)) for verdict in set(cards)}
-
-
-def test_findings_have_a_figure_below_every_heading_that_has_data():
-    pages = (records.EVIDENCE / name for name in ("ledger.md", "speed.md"))
-    source = "".join(path.read_text(encoding="utf-8") for path in pages)
-    headings = re.findall(r"^## (.*)$", source, flags=re.M)
-    assert set(recorded.BELOW) <= set(headings)
-    page = recorded.with_figures("".join(f"<h2>{name}</h2>" for name in headings))
-    drawn = {
-        name: re.findall(r'alt="([^"]*)"', after)
-        for name, after in re.findall(r"<h2>(.*?)</h2>((?:(?!<h2).)*)", page, flags=re.S)
-    }
-    asked = {
-        text_leads.picture: map(text_leads.grid_of, why.FORETOLD),
-        vocab_leads.picture: map(vocab_leads.grid_at, why.SEEN),
-    }
-    waiting = {picture for picture, grids in asked.items() if not all(map(pairs.whole, grids))}
-    assert {name: len(alts) for name, alts in drawn.items() if name in recorded.BELOW} == {
-        name: len(set(made) - waiting) for name, made in recorded.BELOW.items()
-    }
-    assert all(len(alt) >= 40 for alts in drawn.values() for alt in alts)
-
-
-def test_a_figure_of_the_findings_counts_what_it_says(monkeypatch):
-    row = lambda plan, low, high: dict(
-        plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
-    )
-    table = [row("good", -2, -1), row("even", -1, 1), row("bad", 1, 2), row("standard", 0, 0)]
-    fig, alt = recorded.differences_drawn("Some", table)
-    assert fig.get_suptitle() == "Some: of 3, 1 lead clearly, 1 trail clearly"
-    assert "Clearly ahead: good. Clearly behind: bad." in alt
-    assert recorded.differences_drawn("None", [row("standard", 0, 0)]) is None
-
-
-def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_counts():
-    row = lambda plan, low, high: dict(
-        plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
-    )
-    code = [row("bad", -2, -1), row("good", 1, 3)]
-    novel = [row("good", -1, 1), row("only here", 1, 2)]
-    fig, alt = recorded.both_texts("Some", dict(code=code, novel=novel))
-    left, right = fig.axes
-    assert (left.get_title("left"), right.get_title("left")) == ("code", "novel")
-    assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
-    assert [label.get_text() for label in left.get_yticklabels()] == ["only here", "bad", "good"]
-    told = "on code 1 of 2 lead clearly, 1 trail clearly; on the novel 1 of 2 lead clearly, 0 trail"
-    assert told in alt and "From the top: good, bad, only here." in alt
-    assert fig._suptitle.get_fontweight() == "bold" and "\n" in fig.get_suptitle()
-    assert recorded.both_texts("None", dict(code=[], novel=[])) is None
-
-
-def test_encoders_stand_by_size():
-    fig, _ = recorded.bypass()
-    names = [ax.get_title("left") for ax in fig.axes]
-    assert names == ["2 layers of 32", "4 layers of 64", "6 layers of 96"]
-
-
-def test_gains_are_drawn_beside_the_papers():
-    fig, alt = recorded.gains_by_layer()
-    assert [ax.get_title("left") for ax in fig.axes] == ["the paper, read off", "code", "novel"]
-    assert "the paper, read off: V1 12.0, x0 W_V 12.4" in alt
 
 
 # ---- the package ---------------------------------------------------------------------------------
@@ -359,8 +315,3 @@ def test_on_what_a_claim_rests_is_folded_below_what_is_claimed():
     cards = re.findall(r"<li data-verdict.*?</li>", claims.claims(lambda path, words: words), re.S)
     for card in cards:
         assert card.count("<details>") == 1 and 'class="said"' in card.partition("<details>")[0]
-
-
-def test_the_best_system_stands_in_the_picture_of_all():
-    _, alt = recorded.everything()
-    assert "From the top: ngram-hash, " in alt and "engram" in alt

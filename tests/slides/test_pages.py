@@ -568,7 +568,7 @@ def test_only_figures_without_shades_turn_dark():
     assert "lines-only" not in made and made.count("%;width:") == 2, "the map, and its scale"
     assert made.count("max-width") == 1, "the boxes are as wide as the picture"
     ours = '<img alt="x" src="../figures/recorded.svg">'
-    assert dark.turned(ours) == ours, "it turns by itself: notebooks/evidence/research/pictures.py"
+    assert dark.turned(ours) == ours, "it turns by itself: notebooks/course/figures.py"
 
 
 @pytest.mark.parametrize(

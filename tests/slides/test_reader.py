@@ -453,7 +453,7 @@ def test_drawings_of_the_front_page_have_the_paper_of_the_page(browser, site, sy
     """Of the page's own theme, which the reader may choose against her system's."""
     drawings = {
         "index.html": ["figures/moving.svg"],
-        "beside.html": ["figures/systems.svg", "figures/recorded.svg"],
+        "beside.html": ["figures/systems.svg", "figures/at-best.svg"],
     }
     for at, theme in itertools.product(drawings, ("light", "dark")):
         reader = opened(browser, site, at, dark=system == "dark")

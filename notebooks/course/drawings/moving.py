@@ -54,7 +54,7 @@ def layer():
     return canvas
 
 
-def curves(steps, standard, token):
+def two_curves(steps, standard, token):
     """Two losses over the steps of training, each named at its end."""
     canvas = Canvas(RIGHT + 130, HEIGHT)
     low, high = min(token), max(standard)
@@ -89,7 +89,7 @@ def curves(steps, standard, token):
 
 def moving(steps, standard, token, alt, columns=2):
     """The picture: at `steps` the losses of both, as the records have them. One column: a phone."""
-    whole = side_by_side([layer(), curves(steps, standard, token)], columns=columns)
+    whole = side_by_side([layer(), two_curves(steps, standard, token)], columns=columns)
     return whole.drawing(alt, "Where do the values come from?")
 
 

@@ -6,8 +6,8 @@
 A lead above zero means a lower held-out loss than the other, in nats a token.
 """
 
-from evidence.lab.comparison import change, lead, leads, tabled
+from evidence.lab.comparison import NotRecorded, change, effect, lead, leads, tabled
 from evidence.lab.picture import picture
 from evidence.lab.table import runs
 
-__all__ = ["change", "lead", "leads", "picture", "runs", "tabled"]
+__all__ = ["NotRecorded", "change", "effect", "lead", "leads", "picture", "runs", "tabled"]

@@ -18,7 +18,17 @@ from minimal.training.run import Run
 
 ASKED = EVIDENCE / "asked"
 MATRICES = ("matrix", "mlp", "gate")  # `times = {matrices = 0.5}` is half the rate of all three
-PLAIN = ("what", "rates", "machine", "study", "expected", "asked", "exploratory", "record")
+PLAIN = (
+    "what",
+    "rates",
+    "machine",
+    "study",
+    "expected",
+    "asked",
+    "exploratory",
+    "record",
+    "counted",
+)
 
 
 @dataclass
@@ -39,6 +49,7 @@ class Grid:
     asked: str = ""  # a commit that holds all cells, where they were asked in an older file
     exploratory: bool = False  # chosen after looking at other results, or grown after its runs
     foretold: list = field(default_factory=list)
+    counted: dict = field(default_factory=dict)  # of the text alone, before a run
     record: str = ""  # files of what was measured, where no run of the table answers
 
     def size(self):
@@ -143,7 +154,7 @@ def held_at(grid, commit):
 def git(*words):
     """What git prints; None where it fails or where there is none."""
     try:
-        done = subprocess.run(["git", *words], cwd=CHECKOUT, capture_output=True, text=True)
+        done = subprocess.run(["git", *words], cwd=CHECKOUT, capture_output=True, encoding="utf-8")
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None

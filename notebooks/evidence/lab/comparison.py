@@ -146,6 +146,17 @@ def of_seeds(ahead):
     return Lead(pd.Series(ahead), float(stats.sem(ahead)))
 
 
+def effect(runs, after, before):
+    """The Lead of one change: the mean over all plans that have a twin with `after` in place of
+    `before`, as dva/one/ffn/wo is one of dva/many/ffn/wo."""
+    loss = runs.pivot(index="plan", columns="seed", values="loss")
+    swap = lambda plan: "/".join(after if part == before else part for part in plan.split("/"))
+    twins = {plan: swap(plan) for plan in loss.index if swap(plan) != plan}
+    gains = [loss.loc[plan] - loss.loc[twin] for plan, twin in twins.items() if twin in loss.index]
+    mean = sum(gains) / len(gains)
+    return Lead(mean, float(stats.sem(mean)))
+
+
 def leads(runs, plans, over="standard", **where):
     """A row a system, best first: its lead, and whether it stays clear among all of them, by
     Benjamini-Hochberg (`bh`: of what is clear one in twenty is a false alarm) and by Holm."""

@@ -21,6 +21,7 @@ import pandas as pd
 from evidence.lab.asked import asked_before, grids
 from evidence.lab.comparison import Lead, NotRecorded, signed
 from evidence.lab.quantities import quantity
+from evidence.lab.table import runs
 from minimal.command import command
 
 INSIDE, ABOVE, BELOW, OUTSIDE, UNDECIDED = "inside", "above", "below", "outside", "undecided"
@@ -81,26 +82,32 @@ def predictions():
                 yield grid, row, outcome_of(row)
 
 
+def told(row, came):
+    """The cells of a table: what came of a prediction."""
+    if came.where == UNDECIDED:
+        return dict(came="not yet recorded", found="")
+    mind = f"it {'did' if came.where == INSIDE else 'did not'}" if row.get("mind") else str(came)
+    number = signed(came.found) if isinstance(came.found, float) else came.found
+    return dict(came=mind, found=f"{number} {row.get('unit', '')}".strip())
+
+
 def judged(*names):
     """A table of these grids: what was foretold, what came, and what git says of when."""
     pd.options.display.max_colwidth = None  # whole sentences
-    found, lines, seen = grids(), [], []
+    found, lines, seen, whole = grids(), [], [], set(runs().grid)
     for name in names:
-        when = asked_before(found[name])
         for row in found[name].foretold:
             if row in seen:
                 continue
             seen.append(row)
-            came = outcome_of(row)
-            told = f"it {'did' if came.where == INSIDE else 'did not'}" if row.get("mind") else came
-            number = isinstance(came.found, float)
-            found_ = f"{signed(came.found) if number else came.found} {row.get('unit', '')}"
-            lines.append({"foretold": row["that"], "came": str(told), "found": found_.strip()})
-        if when:
+            lines.append({"foretold": row["that"]} | told(row, outcome_of(row)))
+        if found[name].cells and name not in whole:
+            print(f"{name}: registered, not yet recorded")
+        elif found[name].cells and (when := asked_before(found[name])):
             print(
                 f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"
             )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines) if lines else None
 
 
 @command("evidence.lab.foretold", __doc__)

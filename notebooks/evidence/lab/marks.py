@@ -12,8 +12,11 @@ A mark stands behind a number, or behind a mean with its interval. What it names
 cent. In front of an interval bold says that it is clear of zero. Browsers, GitHub, JupyterLab and
 the site show no comment. A number that no record has is marked `by hand`, with its source:
 <!--= by hand: the paper's Table 1 -->.
+
+The alt text of a picture of slides/figures is the one that its file holds (`make figures`).
 """
 
+import html
 import json
 import re
 import sys
@@ -80,6 +83,31 @@ def without_marks(text):
     return re.sub(r"<!--= .*? -->", "", text)
 
 
+# ---- alt texts -----------------------------------------------------------------------------------
+
+FIGURES = CHECKOUT / "slides" / "figures"
+SHOWN = (  # its pictures, in Markdown and in HTML
+    r"!\[(?P<alt>[^\]]*)\]\([^)\s]*figures/(?P<name>[\w-]+)\.svg\)",
+    r'<img src="[^"]*figures/(?P<name>[\w-]+)\.svg" alt="(?P<alt>[^"]*)">',
+)
+
+
+def alt_of(name):
+    """The alt text that the file of a picture holds."""
+    path = FIGURES / f"{name}.svg"
+    if not path.exists():
+        raise ValueError(f"{path.name} is shown and not there: wanted one that make figures draws")
+    (told,) = re.findall("<desc>(.*?)</desc>", path.read_text(encoding="utf-8"), re.S)
+    return html.unescape(told)
+
+
+def alts(text):
+    """(a picture as it stands, with the alt text of its file) of each that a text shows."""
+    for match in (found for pattern in SHOWN for found in re.finditer(pattern, text)):
+        start, end = (at - match.start() for at in match.span("alt"))
+        yield match[0], match[0][:start] + alt_of(match["name"]) + match[0][end:]
+
+
 # ---- files ---------------------------------------------------------------------------------------
 
 
@@ -101,7 +129,7 @@ def unclosed(text):
 
 
 def stale(path):
-    """(number and mark as they stand, as they should be) of every number that has moved."""
+    """(as it stands, as it should be) of every marked number and alt text that has moved."""
     found = []
     for text in texts_of(path):
         if unclosed(text):
@@ -109,6 +137,8 @@ def stale(path):
         for match in MARKED.finditer(text):
             if (new := renewed(match)) != match[0]:
                 found.append((match[0], new))
+        if len(path.suffixes) == 1:  # README.zh.md tells of pictures in its own language
+            found += [(old, new) for old, new in alts(text) if old != new]
     return found
 
 

@@ -63,6 +63,15 @@ SYSTEMS = {
     "standard/x0-gradient": "x0 W_V, the gradient alone",
     "standard/x0-neither": "x0 W_V, neither",
     "standard/x0-other": "x0 W_V, another text's number",
+    # others with gains
+    "row4": "the first layer's V in every second layer, gain learned",
+    "row7": "x0 W_V in every second layer, gain learned",
+    "bov-every": "Bank of Values in every layer",
+    "bov-shared": "Bank of Values, one table for all layers",
+    # how deep a value may read
+    **{f"upstream-{j}": f"V from the stream that enters layer {j}" for j in (1, 2, 4, 6, 8)},
+    "xsa": "XSA",
+    "xsa-x0": "XSA over x0 W_V",
 }
 
 

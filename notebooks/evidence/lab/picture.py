@@ -28,7 +28,7 @@ def picture(panels, title, xlabel="nats ahead; filled: clear of zero", names=Non
                 ax.annotate(signed(row.lead), (1.01, y), **place)
     one_scale(axes)
     fig.supxlabel(textwrap.fill(xlabel, 48 if stacked else 200), fontsize=figures.LETTER)
-    return fig, f"{title}. {read_aloud(panels, names or {})}"
+    return fig, f"{title}. Across: {xlabel}. {read_aloud(panels, names or {})}"
 
 
 def one_scale(axes):
@@ -43,5 +43,5 @@ def read_aloud(panels, names):
     told = []
     for panel, table in panels.items():
         rows = (f"{names.get(plan, plan)} {signed(row.lead)}" for plan, row in table.iterrows())
-        told.append(f"{panel}: {', '.join(rows)}.")
+        told.append(f"{panel}: {'; '.join(rows)}.")
     return " ".join(told)

@@ -13,10 +13,22 @@ import functools
 import itertools
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
 from course import records
 from evidence.lab import rates
-from evidence.lab.comparison import by_seed, change, lead, of_seeds, rows_where
+from evidence.lab.asked import grids
+from evidence.lab.comparison import (
+    Lead,
+    by_seed,
+    change,
+    effect,
+    lead,
+    of_seeds,
+    paired,
+    rows_where,
+)
 from evidence.lab.table import at_step, runs
 
 WORDS = {
@@ -28,8 +40,7 @@ WORDS = {
         how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "anew", "older")
     },
     "budgets": dict(topic="budgets"),
-    "steps=2000": dict(steps=2000),
-    "steps=4000": dict(steps=4000),
+    "sweep": dict(topic="older"),  # every system once, one older recipe, three seeds
     "d12": dict(topic="d12", steps=350, rates="paper"),
 }
 STEPS = 500  # of a run, where no word says otherwise
@@ -49,8 +60,9 @@ def asked_for(words):
             over = cell(rest.pop(0))
         elif word in WORDS:
             where |= WORDS[word]
-        elif word.startswith("grid="):
-            where |= dict(grid=word.removeprefix("grid="))
+        elif "=" in word and "+" not in word:  # a column of the table: grid=start, lr=0.001
+            column, _, value = word.partition("=")
+            where[column] = float(value) if value[0].isdigit() else value
         else:
             systems.append(cell(word))
     return systems, over, where
@@ -73,6 +85,41 @@ def change_of(words):
     return change(lead_of(words[:at]), lead_of(words[at + 1 :]))
 
 
+def apart(words):
+    """ "apart standard lr=0.01 less standard lr=0.001": the first below the second, by seed."""
+    at = words.index("less")
+    some = [cell_runs(part) for part in (words[:at], words[at + 1 :])]
+    seeds = some[0].index.intersection(some[1].index)
+    return paired(*(rows.loc[seeds] for rows in some))
+
+
+def mean_of(words):
+    """ "mean fell modded grid=lambdas": the mean of a column over the runs of one system."""
+    return float(cell_runs(words[1:])[words[0]].mean())
+
+
+def more_of(words):
+    """ "more turn row9 grid=x less row8 grid=x": by how much a column is larger, by seed."""
+    column, *cells = words
+    at = cells.index("less")
+    return difference(*(cell_runs(part)[column] for part in (cells[:at], cells[at + 1 :])))
+
+
+def difference(first, second):
+    """The Lead of one Series over another, on the seeds that they share."""
+    apart = (first - second).dropna()
+    return Lead(apart, float(stats.sem(apart)))
+
+
+def effect_of(words):
+    """ "effect one over many grid=dva_factorial"; a third word: among the plans that have it."""
+    (after, *among), before, where = asked_for(words)
+    some = rows_where(runs(), **where)
+    for part in among:
+        some = some[some.plan.str.split("/").map(set).map({part}.issubset)]
+    return effect(some, after, before)
+
+
 def lead_at_best(words):
     (system,), over, where = asked_for(words)
     return lead(rates.at_best(runs(), where["text"]), system, over)
@@ -86,6 +133,29 @@ def lead_at(words):
     losses = (by_seed(rows, one, where).valid.map(dict) for one in (system, over))
     ours, theirs = (by_step.map(lambda read: read[int(step)]) for by_step in losses)
     return float((theirs - ours).mean())
+
+
+def measured(words):
+    """ "measured inside entropy_deep bov over standard": how much more of a column, by seed, in
+    a file of what was measured of trained models."""
+    file, column, system, _, other = words
+    rows = records.read(file)["rows"]
+    ours, theirs = (
+        {row["seed"]: row[column] for row in rows if row["plan"] == plan}
+        for plan in (system, other)
+    )
+    return difference(pd.Series(ours), pd.Series(theirs))
+
+
+def said(words):
+    """ "said gpu_session times_standard plan=bov texts=4": the column of one row of a file."""
+    file, column, *wanted = words
+    wanted = dict(word.split("=") for word in wanted)
+    rows = records.read(file)["rows"]
+    found = [r for r in rows if all(str(r.get(name)) == wanted[name] for name in wanted)]
+    if len(found) != 1:
+        raise ValueError(f"wanted one row of {file}, got {len(found)}: name more of its columns")
+    return found[0][column]
 
 
 def values_forgotten(words):
@@ -114,6 +184,26 @@ def wrong_of(words):
     return sum(claim.get("kind") == words[0] for claim in records.claims())
 
 
+def exact_of(words):
+    """ "exact many_answers plan=x0 answers=20 heads=2": the mean share of exact answers of these
+    models of a made-up text."""
+    name, *where = words
+    rows = pd.DataFrame(records.read(name)["rows"])
+    for column, value in (word.split("=") for word in where):
+        rows = rows[rows[column].astype(str) == value]
+    return float(rows.exact.mean())
+
+
+def order_of(words):
+    """ "order next": the rank correlation of what was counted in each new text before a run, and of
+    what tables lead by there at the parameters of standard."""
+    (guess,) = words
+    new = [grid for name, grid in grids().items() if name.startswith("why_text") and grid.counted]
+    new = [grid for grid in new if not grid.exploratory]
+    leads = [lead(runs(), "bov-fixed, hidden 96", grid=grid.name).mean for grid in new]
+    return float(stats.spearmanr([grid.counted[guess] for grid in new], leads)[0])
+
+
 def of_rates(function):
     """A function of evidence.lab.rates by the words of a name."""
 
@@ -133,6 +223,13 @@ def lead_halfway(words):
 QUANTITIES = {
     "lead": lead_of,
     "lead-halfway": lead_halfway,
+    "apart": apart,
+    "effect": effect_of,
+    "mean": mean_of,
+    "more": more_of,
+    "range": lambda words: float(np.ptp(cell_runs(words).loss)),
+    "measured": measured,
+    "said": said,
     "lag": lambda words: -lead_of(words).mean,
     "low": lambda words: lead_of(words).low,
     "high": lambda words: lead_of(words).high,
@@ -152,6 +249,8 @@ QUANTITIES = {
     "values-forgotten": values_forgotten,
     "claims": claims_with,
     "wrong": wrong_of,
+    "order": order_of,
+    "exact": exact_of,
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),

@@ -3,6 +3,7 @@
     python -m evidence.lab.record                       what is recorded, what is missing
     python -m evidence.lab.record fair_finer_code       go on with these grids
     python -m evidence.lab.record dose_code --minutes 60
+    python -m evidence.lab.record --again dose_code standard 2      a recorded run once more
 
 Each run is a line of runs/TOPIC.jsonl as soon as it is trained, so the same command goes on where
 it was stopped, and several of them share the work. Commit the grid before its first run: the badge
@@ -12,6 +13,7 @@ it was stopped, and several of them share the work. Commit the grid before its f
 import json
 import sys
 import time
+from dataclasses import replace
 
 from course import records
 from evidence.lab.asked import grids
@@ -57,13 +59,19 @@ def line_of(grid, run, result, study):
 
 def study_of(grid):
     """What is measured of a trained model beside its losses."""
-    from evidence.research import across, frontier, studies
+    from evidence.lab import studies
 
-    rooms = (studies, frontier, across)
-    found = next((getattr(room, grid.study) for room in rooms if hasattr(room, grid.study)), None)
-    if grid.study and not found:
+    if grid.study and not hasattr(studies, grid.study):
         raise ValueError(f"{grid.name}: wanted a study, got {grid.study!r}: name one of studies.py")
-    return found or (lambda result: {})
+    return getattr(studies, grid.study) if grid.study else lambda result: {}
+
+
+def ready(run):
+    """The run with its plan, where that is one of our own; texts of our own are known then, too."""
+    from evidence.lab import plans
+    from evidence.measured import derived  # noqa: F401 whose names of texts are then known
+
+    return replace(run, plan=plans.MIXES.get(run.plan, run.plan))
 
 
 def check_machine(grid, machine):
@@ -109,7 +117,9 @@ def record(grid, command, until=float("inf")):
         if left <= 0:
             break
         try:
-            result = cached(run, None if left == float("inf") else left / 60, True, wait=False)
+            result = cached(
+                ready(run), None if left == float("inf") else left / 60, True, wait=False
+            )
         except TimeIsUp:
             break
         except Diverged as why:  # it must not block the runs behind it
@@ -125,16 +135,71 @@ def record(grid, command, until=float("inf")):
     return len(missing(grid))
 
 
+# ---- a recorded run once more --------------------------------------------------------------------
+
+
+def again(grid, plan, seed, number, command, minutes=None):
+    """Train a recorded run anew beside its record -> its row, which says how far the two lie apart.
+    `number` (from 1) chooses where a plan has several runs of that seed."""
+    from minimal.compare import ledger
+    from minimal.compare.runs import in_folder, row_of, run_key
+    from minimal.data import corpora, files, results
+    from minimal.train import Trainer
+
+    lines = {key_of(line): line for line in records.recorded_runs() if line["grid"] == grid.name}
+    runs = [run for run in grid.runs() if (str(run.plan), run.seed) == (plan, seed)]
+    runs = [run for run in runs if key_of_run(run) in lines]
+    if not 1 <= number <= len(runs):
+        raise ValueError(
+            f"wanted a number from 1 to {len(runs)}, as many runs of {plan} with seed {seed} are "
+            f"recorded in {grid.name}; got {number}"
+        )
+    run = ready(runs[number - 1])
+    recorded = lines[key_of_run(run)]
+    theirs, here = records.recordings()[grid.name]["corpus"], corpora.find(run.corpus, run.tokens)
+    if here.fingerprint != theirs["fingerprint"]:
+        raise ValueError(
+            f"wanted corpus {theirs['name']} ({theirs['fingerprint']}), on which {grid.name} is "
+            f"recorded; got {here.name} ({here.fingerprint}): take the text of the record"
+        )
+    folder = files.runs_folder() / "repeated" / f"{run.plan}-{run_key(run, here.fingerprint)}"
+    with files.locked(folder):
+        result = Trainer(in_folder(run, folder), quiet=True).fit(minutes)
+        row = row_of(run, result) | ledger.numerical_state()
+        row |= dict(recorded=recorded["loss"], recorded_commit=recorded.get("commit"))
+        row["difference"] = round(row["loss"] - recorded["loss"], 5)
+        head = results.header(f"Recorded runs of {grid.name}, again", command, result["corpus"])
+        results.append(records.MEASURED / f"again_{grid.name}.json", row, head)
+        files.remove_folder(folder)
+    return row
+
+
+def repeat(parser, known, asked, words):
+    """--again GRID PLAN SEED, with a number where a plan has several runs."""
+    given = asked.again + ["1"] * (len(asked.again) == 3)
+    if len(given) != 4 or given[0] not in known or not all(map(str.isdecimal, given[2:])):
+        parser.error(f"--again wants GRID PLAN SEED [NUMBER], got {' '.join(asked.again)}")
+    name, plan, seed, number = given
+    row = again(known[name], plan, int(seed), int(number), words, asked.minutes)
+    made = f"{row['recorded']:.5f} at commit {row['recorded_commit'] or 'unknown'}"
+    print(f"{plan}, seed {row['seed']}: recorded {made}, again {row['loss']:.5f}")
+    print(f"difference {row['difference']:+.5f} nats a token")
+
+
 @command("evidence.lab.record", __doc__)
 def main(parser, argv):
     known = grids()
     parser.add_argument("grids", nargs="*", metavar="GRID")
     parser.add_argument("--minutes", type=number(float, above=0), help="stop cleanly after so long")
+    parser.add_argument("--again", nargs="+", metavar=("GRID", "PLAN SEED"), help="a run once more")
     asked = parser.parse_args(argv)
+    words = " ".join(["python -m evidence.lab.record", *argv])
+    if asked.again:
+        repeat(parser, known, asked, words)
+        return
     if unknown := [name for name in asked.grids if name not in known]:
         parser.error(f"no grid {', '.join(unknown)}: asked/*.toml have {', '.join(known)}")
     until = float("inf") if asked.minutes is None else time.monotonic() + 60 * asked.minutes
-    words = " ".join(["python -m evidence.lab.record", *argv])
     for name in asked.grids:
         print(f"{name}: {record(known[name], words, until)} runs to go", flush=True)
     if not asked.grids:

@@ -1,0 +1,227 @@
+"""Is the gather as fast on this GPU as its bytes allow? Graphs, events, floors.
+
+    make bench PART=gpu
+    python -m evidence.bench.gpu --part decode forward --out DIR
+
+First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data
+sheet states. Then decode, forward and backward, each way beside its rivals at their best settings
+(pipeline stages, splits, PyTorch's attention by each of its backends, FlexAttention), the gradient
+of a table whose tokens are as frequent as in text or more so, and whole training steps of three
+plans, as a share of the best bf16 product that the same run measured. All ways of a row must
+agree before any is timed; every row is the median of rounds in which every way has its turn, and is
+written to DIR/gather_gpu.json as soon as it is measured.
+
+Where a command has little time, ask for a part at a time: all go into one file. The one on record
+is an H100's. Not yet measured: an A100, several GPUs, keys of one byte.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from evidence.bench.gpu_decode import CACHED, WIDE, decode
+from evidence.bench.graphs import (
+    BUFFERS,
+    Bench,
+    agree,
+    backends,
+    bandwidths,
+    columns,
+    fastest_of,
+    flex,
+    flex_joins,
+    sdpa,
+)
+from evidence.bench.hot import HOTTEST, table_gradient
+from evidence.bench.moved import forward_bytes
+from minimal.bench.bench import training
+from minimal.command import command, number
+from minimal.data import results
+from minimal.data.files import runs_folder
+from minimal.kernels.dense import tiles_of
+from minimal.kernels.forward import run_forward, triton
+from minimal.kernels.gather import gather_attention
+from minimal.kernels.reference import visible
+
+PARTS = ("decode", "forward", "backward", "table", "train", "wide")
+
+# fmt: off
+TRAINED = [  # B, T, query heads, key heads, D, and keys to the left (0 = all)
+    (32, 2048, 6, 6, 128, 0), (16, 4096, 6, 6, 128, 0), (8, 8192, 6, 6, 128, 0),
+    (32, 2048, 12, 12, 64, 0), (16, 4096, 12, 12, 64, 0), (8, 8192, 12, 12, 64, 0),
+    (32, 2048, 6, 6, 128, 512), (8, 8192, 6, 6, 128, 512),  # d12's windows
+]
+# fmt: on
+MODELS = dict(plans=("standard", "bov", "vplus"), size="d12", batch=32, compile=True)
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+def attention_inputs(bench, B, T, H, G, D):
+    """q, k, table, ids, and the table's rows by position."""
+    ids, table = bench.ids(B, T), bench.randn(bench.V, G, D)
+    return bench.randn(B, T, H, D), bench.randn(B, T, G, D), table, ids, table[ids]
+
+
+def torch_ways(bench, B, T, H, G, D, window):
+    """{(family, settings): attention(q, k, v)} of PyTorch's causal attentions."""
+    mask = visible(T, T, True, window, device=bench.device) if window else None
+    ways = {
+        ("sdpa", name): lambda q, k, v, by=name: sdpa(q, k, v, by, mask is None, mask)
+        for name in backends(bench.device, bool(window))
+    }
+    if flex_joins(bench, B, T, H, G, D, window):
+        tiles = tiles_of(T, window or T, bench.device)
+        ways["flex", ""] = lambda q, k, v: flex(q, k, v, tiles)
+    return ways
+
+
+def visible_pairs(T, window):
+    """Queries and keys that see each other; without a window half of the square, as is usual."""
+    return T * (window + 1) - window * (window + 1) // 2 if window else T * T / 2
+
+
+def forward(bench, B, T, H, G, D, window=0):
+    """The fused forward, our kernel over a stored V, PyTorch's attention with and without rows."""
+    q, k, table, ids, v = attention_inputs(bench, B, T, H, G, D)
+    flat, how = table.flatten(1), (None, None, True, window, D**-0.5)
+    rows = lambda: F.embedding(ids, flat).view(v.shape)
+    ways = {("fused_training", ""): lambda: run_forward(q, k, table, ids, *how, True)[0]}
+    for stages in (3, 5):
+        run, at = partial(run_forward, stages=stages), f"{stages} stages"
+        ways["fused", at] = lambda run=run: run(q, k, table, ids, *how, False)[0]
+        ways["stored", at] = lambda run=run: run(q, k, v, None, *how, False)[0]
+    for (family, at), run in torch_ways(bench, B, T, H, G, D, window).items():
+        ways[family, at] = lambda run=run: run(q, k, v)
+        ways[f"rows_and_{family}", at] = lambda run=run: run(q, k, rows())
+    taken = bench.graphs(agree(ways, bench.dtype, f"forward {B} x {T}"))
+    fused = fastest_of(taken, "fused")[0]
+    moved = forward_bytes(B, T, T, H, G, D, bench.V, k.element_size(), keep=False)
+    return dict(
+        part="forward",
+        B=B,
+        T=T,
+        H=H,
+        D=D,
+        window=window,
+        fused_over_stored=fastest_of(taken, "stored")[0] / fused,
+        tflops=4 * B * H * visible_pairs(T, window) * D / fused / 1e12,
+        bytes_us=1e6 * moved / bench.memory,
+        **columns(taken),
+    )
+
+
+def backward(bench, B, T, H, G, D, window=0):
+    """Gradients of q, k and table: by our kernels, and by PyTorch's through the rows. No graphs."""
+    q, k, table, ids, _ = attention_inputs(bench, B, T, H, G, D)
+    leaves = [x.requires_grad_() for x in (q, k, table)]
+    push = bench.randn(B, T, H, D)
+
+    def back(forward):
+        outputs = []  # the forward pass is made once, by the first call
+
+        def gradients():
+            if not outputs:
+                outputs.append(forward())
+            return torch.autograd.grad(outputs[0], leaves, push, retain_graph=True)
+
+        return gradients
+
+    rows = lambda: F.embedding(ids, table.flatten(1)).view(k.shape)
+    ours = dict(way="fused", window=window)
+    ways = {("fused", ""): back(lambda: gather_attention(q, k, table, ids, **ours))}
+    for (family, at), run in torch_ways(bench, B, T, H, G, D, window).items():
+        ways[f"rows_and_{family}", at] = back(lambda run=run: run(q, k, rows()))
+    taken = bench.seconds(agree(ways, bench.dtype, f"backward {B} x {T}"))
+    fused = fastest_of(taken, "fused")[0]
+    return dict(
+        part="backward",
+        B=B,
+        T=T,
+        H=H,
+        D=D,
+        window=window,
+        fused_over_dense=min(s for name, s in taken.items() if name[0] != "fused") / fused,
+        tflops=10 * B * H * visible_pairs(T, window) * D / fused / 1e12,  # 2.5 forwards, as usual
+        **columns(taken),
+    )
+
+
+def train(bench, plan, size, batch, compile):
+    """Whole training steps of a plan."""
+    row = training(size, plan, batch, compile, bench.rounds, bench.device)
+    return dict(part="train", batch=batch) | row
+
+
+# what is said of a row
+SAID = dict(
+    decode="decode {B} x {T}: {gather_us:.0f} us a layer, {faster_than_v_cache:.2f} times as fast "
+    "as the best V cache, {share_of_floor:.0%} of the floor",
+    wide="decode {B} x {T}, rows wider than keys: {gather_us:.0f} us a layer by rows, "
+    "{histogram_us:.0f} by token, {faster_than_v_cache:.2f} and {binned_over_v_cache:.2f} times as "
+    "fast as the best V cache",
+    forward="forward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
+    "{fused_over_stored:.2f} of our own kernel over a stored V",
+    backward="backward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
+    "{fused_over_dense:.2f} of PyTorch's through the rows",
+    table="table's gradient, hottest token {hottest:.0%}: {sum_by_token_us:.0f} us, "
+    "{share_of_floor:.0%} of the floor",
+    train="{plan:9} {size}: {tokens_per_second:,} tokens/s, {tflops:.0f} TFLOP/s counted, "
+    "{share:.0%} of the best product's",
+)
+
+
+def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED, **smaller):
+    """All rows of some parts: printed, and written to out/gather_gpu.json, each when it is
+    there."""
+    # settings, and the file's head
+    bench = bench or Bench()
+    models, buffers = smaller.get("models", MODELS), smaller.get("buffers", BUFFERS)
+    head = results.header(
+        "a GPU: bandwidths, gather attention in decode, forward and backward, training steps",
+        "make bench PART=gpu",
+        dict(name="Zipf ids", fingerprint="seed 0", tokens=max(B * S for B, S, *_ in cached)),
+    )
+    head["versions"]["triton"] = getattr(triton, "__version__", None)
+    path, rows = None if out is None else Path(out) / "gather_gpu.json", []
+
+    def keep(row):
+        rows.append(row)
+        if path is not None:
+            results.append(path, row, head)
+        return row
+
+    # the bandwidths, then part by part
+    bench, row = bandwidths(bench, **buffers)
+    keep(row)
+    plans, how = models["plans"], {name: models[name] for name in ("size", "batch", "compile")}
+    work = dict(
+        decode=[partial(decode, bench, *shape) for shape in cached],
+        wide=[partial(decode, bench, *shape, wide=True) for shape in smaller.get("wide", WIDE)],
+        forward=[partial(forward, bench, *shape) for shape in trained],
+        backward=[partial(backward, bench, *shape) for shape in trained],
+        table=[partial(table_gradient, bench, *trained[0][:5], share) for share in HOTTEST],
+        train=[partial(train, bench, plan, **how) for plan in plans],
+    )
+    for part in parts:
+        for measure in work[part]:
+            print(SAID[part].format(**keep(measure())), flush=True)
+    return rows
+
+
+@command("evidence.bench.gpu", __doc__.splitlines()[0])
+def main(parser, argv):
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument(
+        "--out", default=runs_folder() / "gpu", help="the folder of gather_gpu.json"
+    )
+    parser.add_argument("--rounds", type=number(int, least=1), default=20)
+    asked = parser.parse_args(argv)
+    if not torch.cuda.is_available():
+        parser.error("wanted a GPU that torch can use, got none: run it on a machine that has one")
+    everything(asked.out, asked.part, Bench(rounds=asked.rounds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""What is said of a model of 135M parameters, and of whole generations on a GPU?"""
