@@ -36,6 +36,7 @@ RUNS = re.compile(r"(\w+) training runs")
 NUMBERS = dict(a=1, an=1, one=1, two=2, three=3, four=4, five=5, six=6, seven=7, eight=8, nine=9)
 NUMBERS |= dict(ten=10, eleven=11, twelve=12)
 THINKING = dict(easy=3, medium=7, hard=10, stretch=15)  # minutes, for an exercise of homework
+MINUTES = re.compile(r"\((notebooks/\S+\.ipynb)\) \| [^|]+\| (\d+) \| (\d+) \| (\d+) \|")
 THIS_PAGE = re.compile(r"^\| \| this page \|.*?(\d+) min \|$", re.M)
 NOT_READ = re.compile(
     r"\$\$.*?\$\$|<[^>]+>|\*\*Beside it\.\*\* [^\n]*|(?<=\])\([^)\s]*\)", flags=re.S
@@ -315,6 +316,14 @@ def told(text, notebooks, units):
     return text
 
 
+def as_in(front, text):
+    """A translation of README with README's own minutes."""
+    for name, *minutes in MINUTES.findall(front):
+        row = re.compile(rf"(\({re.escape(name)}\) \| [^|]+\| )\d+ \| \d+ \| \d+( \|)")
+        text = row.sub(rf"\g<1>{' | '.join(minutes)}\2", text)
+    return text
+
+
 @command("homework.clock", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
@@ -323,6 +332,9 @@ def main(parser, argv):
     books, pages = notebooks(), units()
     for page in (ROOT / "README.md", ROOT / "notebooks" / "README.md"):
         write_whole(page, told(page.read_text(encoding="utf-8"), books, pages))
+    front = (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in ROOT.glob("README.*.md"):
+        write_whole(page, as_in(front, page.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":
