@@ -64,10 +64,9 @@ def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1, rows=1):
     return fig, panels[0] if len(panels) == 1 else panels
 
 
-def panels_of(names, title, xlabel, ylabel, width, stacked=False):
-    """A figure with one named panel beside or below the other: (figure, the panels)."""
-    many = dict(rows=len(names)) if stacked else dict(columns=len(names))
-    fig, panels = axes(title, xlabel, ylabel, width, **many)
+def panels_of(names, title, xlabel, ylabel, width):
+    """A figure with one named panel beside the other: (figure, the panels)."""
+    fig, panels = axes(title, xlabel, ylabel, width, columns=len(names))
     panels = [panels] if len(names) == 1 else list(panels)
     for panel, name in zip(panels, names):
         panel.set_title(name, loc="left", fontsize=10)

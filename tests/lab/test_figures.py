@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from course import figures
-from course.drawings.__main__ import DRAWN, drawn
+from course.drawings.__main__ import PICTURES, picture_bytes
 from course.source_map import (
     SOURCES,
     described,
@@ -116,9 +116,9 @@ def test_the_map_tells_the_sources_of_the_frontier_apart():
     assert letters == ["", "Eγ", "nγ", "+e", "+n", "c·", "Σ", "⊙", "·"]
 
 
-@pytest.mark.parametrize("name", [*DRAWN, *MOVING])
+@pytest.mark.parametrize("name", [*PICTURES, *MOVING])
 def test_the_committed_drawings_are_those_of_today(name):
-    today = drawn(name).decode() if name in DRAWN else MOVING[name]().svg
+    today = picture_bytes(name).decode() if name in PICTURES else MOVING[name]().svg
     committed = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
     assert shown(today) == shown(committed), "make figures"
 
