@@ -125,6 +125,14 @@ def test_a_smaller_picture_says_the_same_numbers():
     )
 
 
+def test_a_shade_of_a_heat_map_is_short_and_paper_is_no_shade():
+    path = '<path d="M 1 2\nL 3 2\nL 3 4\n" clip-path="url(#p)" style="{}"/>\n'
+    grey, paper = "fill: #909090; stroke: #909090; stroke-width: 0.5", "fill: none"
+    assert read.slim(path.format(grey) + path.format(paper)) == (
+        '<path d="M1 2L3 2L3 4" fill="#909090" stroke="#909090" stroke-width=".5"/>\n'
+    )
+
+
 def test_what_moves_stands_still_and_is_told():
     piece = (
         '<div class="movable"><style>x</style><p>A caption.</p><div class="picture">'

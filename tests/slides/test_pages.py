@@ -545,6 +545,14 @@ def test_a_figure_takes_fewer_bytes_on_a_page_and_looks_the_same():
     assert dark.turned(made).startswith('<figure style="margin:0"><img class="lines-only"')
 
 
+def test_a_heat_map_as_a_drawing_is_cells_and_holds_no_picture():
+    """Forges show no picture within a drawing."""
+    ramp = [[x / 9 for x in range(10)] for _ in range(10)]
+    drawn = figures.figure_bytes(figures.heatmap(ramp, "A ramp", "x", "y"), "svg").decode()
+    assert "data:image" not in drawn and "<image" not in drawn
+    assert len(set(re.findall(r"#([0-9a-f]{2})\1\1", drawn))) > 50, "the shades of map and scale"
+
+
 def test_only_figures_without_shades_turn_dark():
     ramp = [[x / 9 for x in range(10)] for _ in range(10)]
     lines = figures.lines({"a": [1, 2, 3], "b": [3, 1, 2]}, "Two lines", "x", "y")
