@@ -44,8 +44,8 @@ lab: work
 work: setup
 	@$(PY) -m course.work $(ARGS)
 
-## make test        set up .venv, then run every test, on all cores (ARGS=-n0: in one process)
-test: setup
+## make test        set up .venv and work/, then run every test, on all cores (ARGS=-n0: in one process)
+test: work
 	$(PY) -m pytest -n auto $(ARGS)
 
 ## make check       the quick inner loop: the linter, then the tests of the package's heart, less the slow ones
@@ -160,7 +160,7 @@ gradescope: setup
 slides: setup
 	$(PY) slides/site.py --decks $(ARGS)
 
-## make site        the course site under build/site (EXTRAS=site adds decks and drawn equations; ARGS="--profile smoke": quick)
+## make site        the course site under build/site (EXTRAS=site adds decks; ARGS="--profile smoke": quick)
 .PHONY: site
 site: setup
 	$(PY) slides/site.py $(ARGS)
@@ -172,7 +172,7 @@ pdf: chromium site
 chromium: setup
 	@$(PY) -c 'import sys; from course import doctor; doctor.browser() or sys.exit("pdf: wanted a Chromium, found none: make doctor says more")'
 
-## make read        notebook 00, executed, as Markdown that every forge shows: notebooks/read/
+## make read        notebooks, executed, as Markdown that every forge shows: notebooks/read/ (ARGS="04": these)
 .PHONY: read
 read: setup
 	$(PY) -m slides.read $(ARGS)
@@ -181,6 +181,7 @@ read: setup
 .PHONY: figures
 figures: setup
 	$(PY) -m course.drawings $(ARGS)
+	$(PY) -m evidence.lab.moving
 	MINIMAL_FIGURES=slides/figures $(PY) notebooks/run.py --profile smoke questions
 	$(PY) -m evidence.lab.marks
 

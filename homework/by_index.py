@@ -9,6 +9,19 @@ def softmax(x, axis=-1):
     return e / e.sum(axis, keepdims=True)
 
 
+def normed(x):
+    """Each row divided by the root of its mean square."""
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
+
+
+def units(h):
+    return h / np.linalg.norm(h, axis=-1, keepdims=True)
+
+
+def entropy_of(p):
+    return -sum(x * np.log(x) if x > 0 else 0.0 for x in p)
+
+
 def causal_weights(q, k):
     """(T, S) weights of one head; the T queries are the last T of S positions."""
     (T, D), S = q.shape, len(k)

@@ -36,6 +36,7 @@ RUNS = re.compile(r"(\w+) training runs")
 NUMBERS = dict(a=1, an=1, one=1, two=2, three=3, four=4, five=5, six=6, seven=7, eight=8, nine=9)
 NUMBERS |= dict(ten=10, eleven=11, twelve=12)
 THINKING = dict(easy=3, medium=7, hard=10, stretch=15)  # minutes, for an exercise of homework
+MINUTES = re.compile(r"\((notebooks/\S+\.ipynb)\) \| [^|]+\| (\d+) \| (\d+) \| (\d+) \|")
 THIS_PAGE = re.compile(r"^\| \| this page \|.*?(\d+) min \|$", re.M)
 NOT_READ = re.compile(
     r"\$\$.*?\$\$|<[^>]+>|\*\*Beside it\.\*\* [^\n]*|(?<=\])\([^)\s]*\)", flags=re.S
@@ -48,23 +49,6 @@ NEAR = 0.2  # of what is counted: no two readers agree better than that
 def near(said, counted):
     """Does a number of minutes still tell what is counted? To a fifth of it, or to two minutes."""
     return abs(said - counted) <= max(2, NEAR * counted)
-
-
-# what holds digits and is no number to remember: links, sources, time, indices, names of things
-NO_NUMBER = (
-    r"^## (?:References|Now you|Next)\b.*",  # to the end of the cell
-    r"^\*\*(?:Time|Beside it)\.\*\* [^\n]*",
-    r"^# [^\n]*",
-    r"<details>.*?</details>",
-    r"\[[^\]]*\]\([^)]*\)",  # a link, its words too
-    r"<[^>]+>",
-    r"_(?:\w|\{[^}]*\})",  # an index
-    r"(?:[A-Za-z]\w*[A-Za-z_-])\d[\w-]*|\b[A-Za-z]\d+\b",  # fp32, d12, H100
-    r"\b(?:[Rr]ows?|[Ll]ayers?|[Tt]ables?|[Ff]igures?|[Ee]qs?|[Ss]ections?|[Nn]otebooks?|[Hh]omework)"
-    r" \d+\w?(?:(?:, | and | to |/)\d+\w?)*",
-    r"^\d+\. ",  # a list
-)
-DIGITS = re.compile(r"\.?\d[\d.,]*")
 
 
 @dataclass(frozen=True)
@@ -88,20 +72,6 @@ class Time:
 def words(text):
     """How many words, less equations, marks of HTML, addresses, and the line of links of a head."""
     return len(re.findall(r"\w[\w'’-]*", NOT_READ.sub("", text)))
-
-
-def numbers(cell):
-    """How many numbers a cell of prose asks the reader to take in, its formulas and tables too."""
-    text = cell["source"]
-    for pattern in NO_NUMBER:
-        text = re.sub(pattern, " ", text, flags=re.S | re.M)
-    return len(DIGITS.findall(text))
-
-
-def numbers_of_core(notebook):
-    """The numbers in the prose of what is not folded."""
-    of = [cell for cell in notebook.cells if cell["cell_type"] == "markdown"]
-    return sum(numbers(cell) for cell in of if "deeper" not in cells.tags(cell))
 
 
 def read(cell):
@@ -254,8 +224,8 @@ def graded():
 def with_minutes(source, minutes):
     """A unit's exercises.py with these minutes, {exercise: minutes}."""
     for name, number in minutes.items():
-        last = re.compile(rf"\bminutes=\d+(?=(?:(?!\bminutes=\d).)*?^def {name}\()", re.M | re.S)
-        source = last.sub(f"minutes={number}", source, count=1)
+        first = re.compile(rf"(^def {name}\(.*?^takes: \w+, )\d+", re.M | re.S)
+        source = first.sub(rf"\g<1>{number}", source, count=1)
     return source
 
 
@@ -274,7 +244,7 @@ def with_card(page, unit):
 def write_exercises():
     """Today's minutes into every unit of which the solutions are here."""
     for unit in graded():
-        path = unit.given.with_name("exercises.py")
+        path = unit.home / "exercises.py"
         if (ROOT / "homework" / "solutions" / unit.folder).is_dir():
             source, exercises = path.read_text(encoding="utf-8"), unit.exercises
             minutes = {
@@ -292,7 +262,7 @@ def write_cards():
     instructors = ROOT / "homework" / "README.md"
     text = instructors.read_text(encoding="utf-8")
     for unit in graded():
-        path = unit.given.with_name("README.md")
+        path = unit.home / "README.md"
         page = with_card(path.read_text(encoding="utf-8"), unit)
         write_whole(path, page)
         row = re.compile(rf"^(\| `{unit.folder}` \|.*\|) \d+ \|$", re.M)
@@ -346,6 +316,14 @@ def told(text, notebooks, units):
     return text
 
 
+def as_in(front, text):
+    """A translation of README with README's own minutes."""
+    for name, *minutes in MINUTES.findall(front):
+        row = re.compile(rf"(\({re.escape(name)}\) \| [^|]+\| )\d+ \| \d+ \| \d+( \|)")
+        text = row.sub(rf"\g<1>{' | '.join(minutes)}\2", text)
+    return text
+
+
 @command("homework.clock", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
@@ -354,6 +332,9 @@ def main(parser, argv):
     books, pages = notebooks(), units()
     for page in (ROOT / "README.md", ROOT / "notebooks" / "README.md"):
         write_whole(page, told(page.read_text(encoding="utf-8"), books, pages))
+    front = (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in ROOT.glob("README.*.md"):
+        write_whole(page, as_in(front, page.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

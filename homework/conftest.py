@@ -1,14 +1,16 @@
 """What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why,
 next hint."""
 
+import re
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
 
 import minimal  # noqa: F401 before torch: it says how long waiting threads may spin
 from homework import reports
-from homework.marking import HERE, Lost, Row, road_of
+from homework.marking import HERE, Lost, Row, find, road_of
 from minimal.data.files import write_whole
 
 CARD = pytest.StashKey[list]()
@@ -43,6 +45,34 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "points(n): what this part of a homework is worth")
     config.stash[CARD] = []
+
+
+def pytest_collect_file(file_path, parent):
+    """A unit's tests are made from its exercises: no file holds them."""
+    if file_path.name != "exercises.py":
+        return None
+    module = pytest.Module.from_parent(parent, path=file_path)
+    module.obj = types.ModuleType(file_path.parent.name)
+    module.obj.unit = find(file_path.parent.name)
+    module.obj.test_part = parts_of(module.obj.unit)
+    return module
+
+
+def parts_of(unit):
+    """The test function of a unit: pytest asks it once for each part of each exercise."""
+
+    @pytest.mark.parametrize("exercise, part", [param(*pair) for pair in unit.parts()])
+    def test_part(exercise, part):
+        unit.check(exercise, part)
+
+    return test_part
+
+
+def param(exercise, part):
+    """A part as pytest lists it: named after its exercise, worth its points."""
+    name = re.sub(r"\W+", "_", part.name.lower()).strip("_")
+    mark = pytest.mark.points(part.points)
+    return pytest.param(exercise.name, part.name, id=f"{exercise.name}_{name}", marks=mark)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -117,64 +147,65 @@ def first_time(config, unit, exercises):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    level, line, text = config.getoption("hint"), terminalreporter.write_line, []
+    text = []
     for unit in dict.fromkeys(unit for unit, _ in config.stash[CARD]):
         rows = [row for of, row in config.stash[CARD] if of is unit]
-        earned, points = sum(row.earned for row in rows), sum(row.points for row in rows)
-        title = f"{unit.short} · {unit.title} {earned} of {points} points"
-        wide = max(len(f"{row.exercise}: {row.part}") for row in rows)
-        terminalreporter.section(title, sep="=", bold=True)
-        text += [f"# {title}", "", "| part | points | why | next hint |", "|---|---|---|---|"]
-        for name, problem in unit.problems.items():
-            if name.startswith("line "):
-                line(
-                    f"{name} of {unit.file} could not be read or run: {problem.get('detail', '')}",
-                    red=True,
-                )
-        line(f"your file: {unit.shown}")
-        if road := road_of(unit):
-            line(road)
-            text[-2:-2] = [road, ""]
-        whole = [exercise for exercise in unit.whole(rows) if exercise.after]
-        new = first_time(config, unit, whole)
-        for exercise in new:  # above the table, so that what is left to do stays in sight
-            for said in reports.explained(exercise):
-                line(said)
-        if len(new) < len(whole):
-            line("(--why says again why what you have earned is right)")
-        if whole:
-            line("")
-        told = {()}
-        for row in rows:
-            first = inherited(unit, row, rows)
-            hints = ((first,) if first else ()) + tuple(next_hints(unit, row, level))
-            name = f"{row.exercise}: {row.part}"
-            for said in reports.lines(name, wide, row):
-                line(said, green=row.state == "ok", red=row.state != "ok")
-            for hint in () if (row.exercise, hints) in told else hints:
-                line(f"        {hint}")
-            cells = [
-                f"{row.exercise}: {row.part}",
-                f"{row.earned}/{row.points}",
-                row.why,
-                "" if (row.exercise, hints) in told else " ".join(hints),
-            ]
-            text.append(
-                "| "
-                + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
-                + " |"
-            )
-            told.add((row.exercise, hints))
-        text.append("")
-        for exercise in whole:
-            text += [f"**`{exercise.name}`**: {reports.safe(exercise.after)}", ""]
-        if earned == unit.points:
-            said = reports.finished(unit, HERE)
-            for part in textwrap.wrap(said, reports.WIDTH, break_on_hyphens=False):
-                line(part, bold=True)
-            text += [reports.safe(said), ""]
+        text += tell(unit, rows, terminalreporter, config)
     if text and (card := config.getoption("card")):
         try:
             write_whole(card, "\n".join(text), is_card)
         except (OSError, ValueError) as error:
-            line(f"the card cannot be written to {card}: {error}", red=True)
+            terminalreporter.write_line(f"the card cannot be written to {card}: {error}", red=True)
+
+
+def tell(unit, rows, terminal, config):
+    """A unit's card on the terminal; returns it as lines of Markdown."""
+    line, level = terminal.write_line, config.getoption("hint")
+    earned, points = sum(row.earned for row in rows), sum(row.points for row in rows)
+    title = f"{unit.short} · {unit.title} {earned} of {points} points"
+    terminal.section(title, sep="=", bold=True)
+
+    # the file, and what of it could not be read
+    for name, problem in unit.problems.items():
+        if name.startswith("line "):
+            why = problem.get("detail", "")
+            line(f"{name} of {unit.file} could not be read or run: {why}", red=True)
+    line(f"your file: {unit.shown}")
+    if road := road_of(unit):
+        line(road)
+
+    # why it is so: above the table, so that what is left to do stays in sight
+    whole = [exercise for exercise in unit.whole(rows) if exercise.after]
+    new = first_time(config, unit, whole)
+    for said in (said for exercise in new for said in reports.explained(exercise)):
+        line(said)
+    if len(new) < len(whole):
+        line("(--why says again why what you have earned is right)")
+    if whole:
+        line("")
+
+    # the parts; of two that would be told the same hints, the first is
+    wide = max(len(f"{row.exercise}: {row.part}") for row in rows)
+    cells, told = [], {()}
+    for row in rows:
+        name, first = f"{row.exercise}: {row.part}", inherited(unit, row, rows)
+        hints = (*([first] if first else []), *next_hints(unit, row, level))
+        shown = () if (row.exercise, hints) in told else hints
+        told.add((row.exercise, hints))
+        for said in reports.lines(name, wide, row):
+            line(said, green=row.state == "ok", red=row.state != "ok")
+        for hint in shown:
+            line(f"        {hint}")
+        texts = [name, f"{row.earned}/{row.points}", row.why, " ".join(shown)]
+        cells.append([text.replace("|", "\\|").replace("\n", " ") for text in texts])
+
+    text = [f"# {title}", "", *([road, ""] if road else [])]
+    text += [*reports.table(["part", "points", "why", "next hint"], cells), ""]
+    for exercise in whole:
+        text += [f"**`{exercise.name}`**: {reports.safe(exercise.after)}", ""]
+    if earned == unit.points:
+        said = reports.finished(unit, HERE)
+        for part in textwrap.wrap(said, reports.WIDTH, break_on_hyphens=False):
+            line(part, bold=True)
+        text += [reports.safe(said), ""]
+    return text

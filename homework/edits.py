@@ -1,8 +1,11 @@
 """What is a mistake? An edit of the oracle, the sentence that it earns, the points that it costs.
 
-A table of mistakes is text, and stands below the oracle that it edits:
+A table of mistakes is text, and stands below the oracle that it edits. All that a learner is told
+of an exercise stands there, without quotes:
 
     unit.mistakes(\"""
+    takes: easy, 5 minutes
+    hint: What is the mean of squares of your answer?
     2 | yours have length 1; wanted root mean SQUARE 1
         .mean(-1 => .sum(-1
     1 | you took the mean along axis 1, which is not always the last
@@ -20,9 +23,16 @@ a text before the arrow all of the body is replaced, by an expression or by what
     and: old => new     belongs to the way above it: both at once
     | more words        continues the line above
     hint: …             the first hint for whoever made this mistake
-    in: name, name      above all mistakes: edits may lie in these functions, too, which the
-                        oracle calls
     \\n                  in an edit, a new line (then the table is an r-string)
+
+Above all mistakes stand
+
+    takes: …            its level (easy, medium, hard, stretch), and how many minutes
+    hint: …             for whoever lost points, the first and then the next
+    hint for PART: …    for whoever lost this part
+    off for PART: …     what is said of a prediction that is not near
+    after: …            why it is so: for whoever has earned every part, on the public card
+    in: name, name      edits may lie in these functions, too, which the oracle calls
 """
 
 import ast
@@ -34,6 +44,9 @@ import types
 from dataclasses import dataclass, field
 
 HEAD = re.compile(r"(\d+) \| (.+)")
+TAKES = re.compile(r"takes: (\w+), (\d+) minutes")
+OFF = re.compile(r"off for (.+?): (.+)")
+HINT = re.compile(r"hint(?: for (.+?))?: (.+)")
 
 
 class Misprint(ValueError):
@@ -51,6 +64,19 @@ class Mistake:
     ways: list = field(default_factory=list)
 
 
+@dataclass
+class Table:
+    """What a table says: mistakes, and above them level and minutes, hints, as (part or None,
+    hint), {part: what is told where it is off}, why it is so, and the names of helpers."""
+
+    takes: tuple = ("", 0)
+    hints: list = field(default_factory=list)
+    off: dict = field(default_factory=dict)
+    after: str = ""
+    helpers: list = field(default_factory=list)
+    mistakes: list = field(default_factory=list)
+
+
 def lines_of(table, first):
     """(number, text) of a table's lines, those with more words put behind the line above."""
     found = []
@@ -64,17 +90,26 @@ def lines_of(table, first):
 
 
 def read(table, first=1):
-    """(names of helpers, mistakes) of a table whose text begins in this line of its file."""
-    helpers, found = [], []
+    """The Table of a text that begins in this line of its file."""
+    made = Table()
+    found = made.mistakes
     for number, text in lines_of(table, first):
         if head := HEAD.fullmatch(text):
             found.append(Mistake(number, int(head[1]), head[2]))
-        elif text.startswith("in: ") and not found:
-            helpers += text.removeprefix("in: ").split(", ")
+        elif found and text.startswith("hint: "):
+            found[-1].hint = text.removeprefix("hint: ")
+        elif not found and (takes := TAKES.fullmatch(text)):
+            made.takes = takes[1], int(takes[2])
+        elif not found and (hint := HINT.fullmatch(text)):
+            made.hints.append(hint.groups())
+        elif not found and (off := OFF.fullmatch(text)):
+            made.off[off[1]] = off[2]
+        elif not found and text.startswith("after: "):
+            made.after = text.removeprefix("after: ")
+        elif not found and text.startswith("in: "):
+            made.helpers += text.removeprefix("in: ").split(", ")
         elif not found:
             raise Misprint(f"line {number}: wanted `POINTS | SENTENCE`, got {text!r}")
-        elif text.startswith("hint: "):
-            found[-1].hint = text.removeprefix("hint: ")
         elif "=>" not in text:
             raise Misprint(f"line {number}: wanted `this text => that text`, got {text!r}")
         elif not text.startswith("and: "):
@@ -86,7 +121,7 @@ def read(table, first=1):
     for mistake in found:
         if not mistake.ways:
             raise Misprint(f"line {mistake.line}: a sentence without an edit: {mistake.says!r}")
-    return helpers, found
+    return made
 
 
 def edit_of(text):
@@ -216,11 +251,10 @@ def bodies_of(oracle, helpers=()):
     return tuple(map(body_of, [oracle, *(oracle.__globals__[name] for name in helpers)]))
 
 
-def ways_of(oracle, table, first=1):
+def ways_of(oracle, table):
     """(mistake, name, Edited) of each way to make each mistake of a table, from top to bottom."""
-    helpers, mistakes = read(table, first)
-    bodies = bodies_of(oracle, helpers)
-    for mistake in mistakes:
+    bodies = bodies_of(oracle, table.helpers)
+    for mistake in table.mistakes:
         for way in mistake.ways:
             name = "; ".join(f"{old} => {new}".strip() for _, old, new in way)
             yield mistake, name.replace("\n", "\\n"), edited(bodies, way)

@@ -437,7 +437,7 @@ def is_alone(unit, path, out, error):
         error(f"wanted a file, a folder or a .zip, got {path}, which is none of these")
     if out and out.suffix == ".json":
         return True
-    if (path / "homework" / unit.folder / unit.file).is_file():
+    if (path / "homework" / unit.folder).is_dir():
         return True  # a clone
     if not (path / unit.file).is_file():
         return False

@@ -1,9 +1,10 @@
 """What is one exercise, and how is an answer to it judged?
 
 An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring
-make the stub, its body (NumPy, float64, by index rather than by matrix) is the oracle, and edits of
-the body make the named wrong answers. Public tests, report card, diagnosis, hints, the isolated
-grader and the proofs in tests/homework all read this one definition.
+make the stub, its body (NumPy, float64, by index rather than by matrix) is the oracle, and the
+table below it (homework/edits.py) has all that is told: edits of the body are the named wrong
+answers. Public tests, report card, diagnosis, hints, the isolated grader and the proofs in
+tests/homework all read this one definition.
 """
 
 import functools
@@ -94,17 +95,20 @@ class Wrong:
         return hash(self.name)
 
 
-@dataclass(frozen=True)
-class For:
-    """A hint that helps with one part alone."""
-
-    part: str
-    hint: str
-
-
 def normals(r, *shapes):
     """Standard normal arrays of these shapes, drawn in this order."""
     return tuple(r.normal(size=shape) for shape in shapes)
+
+
+def drawn(make):
+    """A maker of inputs that is told more than the rng: name(…) is what a part asks for. Or one
+    that judges more than the answer."""
+    return lambda *what, **how: lambda r: make(r, *what, **how)
+
+
+def always(*case):
+    """A case that is not drawn."""
+    return lambda r: case
 
 
 def loose(array):
@@ -120,11 +124,13 @@ class Exercise:
     bodies = ()  # the texts that its mistakes edit: the oracle's, and those of helpers
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
-    def __init__(self, oracle, parts, hints, level, minutes, after="", forbids=None):
-        self.oracle, self.level, self.minutes = oracle, level, minutes
+    level, minutes = "", 0  # how hard it is, and how long it takes
+    all_hints, after = (), ""  # and why it is so: for whoever has earned every part, on the card
+    off = {}  # what is told of a part that has no right answer alone, where nothing else is
+
+    def __init__(self, oracle, parts, forbids=None):
+        self.oracle = oracle
         self.forbids = forbids  # (what the function made, *inputs) -> '' or what its stub forbids
-        self.after = after  # why it is so: for whoever has earned every part, on the public card
-        self.all_hints = tuple(hints)
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts, self.wrongs = list(parts), []
         self.points = sum(part.points for part in self.parts)
@@ -145,11 +151,7 @@ class Exercise:
 
     def hints_for(self, part=None):
         """The hints for whoever lost this part (by name); without one, all of them."""
-        return tuple(
-            hint.hint if isinstance(hint, For) else hint
-            for hint in self.all_hints
-            if part is None or not isinstance(hint, For) or hint.part == part
-        )
+        return tuple(hint for of, hint in self.all_hints if part is None or of in (None, part))
 
     @property
     def hints(self):
@@ -224,7 +226,7 @@ class Exercise:
                     part.accept([array.astype("f8") for array in answer], *inputs)
                 return ""
             except Refused as why:
-                return str(why)
+                return str(why) or self.off[part.name]
             except Exception:
                 return UNCLEAR
         return compare(answer, self.expected(part, seed, case), dtype_of(inputs), hidden)
@@ -303,7 +305,8 @@ def need(answer, **dimensions):
     return answer
 
 
-def refuse(when, why):
+def refuse(when, why=""):
+    """Refuse an answer with this sentence; without one, with its part's `off for PART: …`."""
     if when:
         raise Refused(why)
 
@@ -312,6 +315,17 @@ def per_cent(said):
     """The number, refused where it is a share of one."""
     refuse(0 < said < 1, "per cent, not a fraction: 50, not 0.5")
     return said
+
+
+def guesses(*names):
+    """How a prediction of so many numbers is judged: near(which, right, within) is for one."""
+
+    @drawn
+    def near(answer, which, right, within, read=float):
+        said = read(need(answer, **dict.fromkeys(names, 0))[which])
+        refuse(abs(said - right) > within)
+
+    return near
 
 
 LAYOUT = (
@@ -419,32 +433,35 @@ class Row:
         return self.points if self.state == "ok" else 0
 
 
+HEAD = '''"""{unit.short} · {unit.title}
+
+Fill in the functions, in any order, and as often as you like run
+
+    pytest homework/{unit.folder}
+
+'''
+ENDS = '''Functions answer in the dtype of their inputs, and leave these as they were.
+"""'''
+
+
 class Unit:
     """One homework unit: its folder, the learner's file, its exercises in order."""
 
-    def __init__(self, folder, title, about, prelude="import torch  # noqa: F401"):
+    def __init__(self, folder, title, about="", prelude="import torch  # noqa: F401"):
         self.folder, self.title = folder, title
         self.about, self.prelude = inspect.cleandoc(about), inspect.cleandoc(prelude)
         self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
         self.exercises, self.rows, self.names, self.problems = {}, [], {}, {}
 
     @property
-    def given(self):
-        """The stub as the course has it, in its folder."""
-        return HERE / self.folder / self.file
-
-    @property
-    def copy(self):
-        """Where a learner writes: git ignores it, and `make work` puts the stub there."""
-        return HERE.parent / "work" / self.folder / self.file
+    def home(self):
+        """The unit's folder: its statement, and its exercises."""
+        return HERE / self.folder
 
     @property
     def path(self):
-        """The learner's file: her copy, unless nothing is written there and something where the
-        stub was."""
-        here = [path for path in (self.copy, self.given) if os.path.lexists(path)]
-        written = [path for path in here if not self.is_untouched(path)]
-        return next(iter([*written, *here]), self.copy)
+        """The learner's file: git ignores it, and `make work` puts the stub there."""
+        return HERE.parent / "work" / self.folder / self.file
 
     @property
     def shown(self):
@@ -455,10 +472,10 @@ class Unit:
         """Are these bytes the file as the learner got it?"""
         return content == self.stub().encode()
 
-    def is_untouched(self, path):
-        """Does the stub lie there as the learner got it? What is no file is something else."""
+    def is_untouched(self):
+        """Is the learner's file the stub? What is no file is something else."""
         try:
-            return path.is_file() and self.is_stub(path.read_bytes())
+            return self.path.is_file() and self.is_stub(self.path.read_bytes())
         except OSError:
             return False
 
@@ -466,25 +483,30 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(
-        self, *parts, hints, level, minutes, kernel=None, after="", forbids=None, single=False
-    ):
+    def exercise(self, *parts, kernel=None, forbids=None, single=False):
         def keep(oracle):
-            made = Exercise(oracle, parts, hints, level, minutes, after, forbids)
+            made = Exercise(oracle, parts, forbids)
             self.exercises[oracle.__name__], made.kernel, made.single = made, kernel, single
             return oracle
 
         return keep
 
     def mistakes(self, table):
-        """The named mistakes of the exercise above: edits of its oracle, as homework/edits.py has
-        them."""
+        """The named mistakes of the exercise above, edits of its oracle, and what else is said of
+        it, as homework/edits.py has them."""
         exercise, called = next(reversed(self.exercises.values())), sys._getframe(1)
         try:
-            ways = list(edits.ways_of(exercise.oracle, table, called.f_lineno))
+            told = edits.read(table, called.f_lineno)
+            ways = list(edits.ways_of(exercise.oracle, told))
+            parts = {None, *(part.name for part in exercise.parts)}
+            for part in [*(part for part, _ in told.hints), *told.off]:
+                if part not in parts:
+                    raise edits.Misprint(f"there is no part {part!r}")
         except edits.Misprint as why:
             where = Path(called.f_code.co_filename).name
             raise edits.Misprint(f"{where}, {exercise.name}: {why}") from None
+        exercise.level, exercise.minutes = told.takes
+        exercise.all_hints, exercise.after, exercise.off = told.hints, told.after, told.off
         exercise.bodies = ways[0][2].bodies if ways else ()
         exercise.name_mistakes(
             Wrong(name, mistake.loses, mistake.says, made, mistake.hint)
@@ -505,9 +527,9 @@ class Unit:
 
     def stub(self):
         """The file that the learner fills in, written from the definitions."""
-        text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\n\n{self.prelude}\n']
-        text += [f"\n\n{exercise.stub()}" for exercise in self.exercises.values()]
-        return "".join(text)
+        functions = [f"\n\n{exercise.stub()}" for exercise in self.exercises.values()]
+        head = HEAD.format(unit=self) + "\n".join([self.about, ENDS, "", self.prelude, ""])
+        return head + "".join(functions)
 
     def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
         """One row."""
@@ -537,12 +559,11 @@ class Unit:
         its row behind."""
         exercise = self.exercises[exercise]
         part = next(p for p in exercise.parts if p.name == part)
-        path = self.path
-        if not path.exists():
-            again = f"`make reset HW={self.short}` writes it anew"
-            raise Lost(f"{self.shown} is not there; {again}")
         import torch  # noqa: F401  its slow first import is not the learner's
 
+        path = self.path
+        if not path.exists():
+            raise Lost(f"{self.shown} is not there: `make work` puts the stub there")
         with alarm(SECONDS) as rung:
             try:
                 self.names, self.problems = learners(path, path.stat().st_mtime_ns)

@@ -1,5 +1,5 @@
-"""How do I start a unit over? `python -m homework.reset hw03` writes the stub again, in work/ and
-where the course has it, and keeps your file beside it."""
+"""How do I start a unit over? `python -m homework.reset hw03` writes the stub into work/ again, and
+keeps your file beside it."""
 
 import itertools
 import os
@@ -10,18 +10,12 @@ from minimal.data import files
 
 
 def reset(unit):
-    """The stub in both places; whatever else was there moved to NAME.mine-1.py, -2, …. Returns
-    where to. What was there may be anything: it is never read as text."""
-    unit.copy.parent.mkdir(parents=True, exist_ok=True)
-    kept = [put_stub(unit, path) for path in (unit.copy, unit.given)]
-    return [path for path in kept if path]
-
-
-def put_stub(unit, path):
-    """The stub at this path; where what was there has gone, or None."""
-    if unit.is_untouched(path):
+    """The stub in the place of the learner's file. Where that has gone, NAME.mine-1.py, -2, …, or
+    None: it may have been anything, and is never read as text."""
+    path, kept = unit.path, None
+    if unit.is_untouched():
         return None
-    kept = None
+    path.parent.mkdir(parents=True, exist_ok=True)
     if os.path.lexists(path):
         names = (f"{path.stem}.mine-{number}.py" for number in itertools.count(1))
         kept = files.first_free(map(path.with_name, names))
@@ -34,13 +28,12 @@ def put_stub(unit, path):
 def main(parser, argv):
     parser.add_argument("unit", help="for example hw03")
     unit = find(parser.parse_args(argv).unit)
-    shown = lambda path: path.relative_to(unit.given.parents[2]).as_posix()
     try:
         kept = reset(unit)
     except OSError as error:
         raise ValueError(f"{unit.file} cannot be written: {error.strerror}") from None
-    also = f"; your file is now {' and '.join(map(shown, kept))}" if kept else ""
-    print(f"{shown(unit.copy)} is the stub{also}")
+    also = f"; your file is now {kept.relative_to(unit.path.parents[2]).as_posix()}" if kept else ""
+    print(f"{unit.shown} is the stub{also}")
 
 
 if __name__ == "__main__":

@@ -18,16 +18,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 @dataclass(frozen=True)
 class Made:
     """A tensor that a function made: by which operation, of how many numbers, from which inputs,
-    and of which tensors: where each begins in its memory, and which inputs it comes from."""
+    and of which tensors: where each begins in its memory, and which inputs it comes from; and
+    whether it lies in memory that was there before, as a view does and what is changed in place."""
 
     operation: str
     size: int
     of: frozenset
     given: tuple = ()
+    view: bool = False
 
 
 class Watch(TorchDispatchMode):
-    """Notes what is made while it is on. A view is none: it has the memory of another tensor."""
+    """Notes what is made while it is on. A view has the memory of another tensor, and its size."""
 
     def __init__(self, inputs):
         super().__init__()
@@ -40,12 +42,14 @@ class Watch(TorchDispatchMode):
         known = [frozenset(self.origins.get(place(x), ())) for x in given]
         of = frozenset().union(*known)
         starts = tuple((x.storage_offset(), names) for x, names in zip(given, known, strict=True))
+        before = set(map(place, given))
         for x in tensors([found]):
             self.kept.append(x)
             self.origins[place(x)] = self.origins.get(place(x), set()) | of
             size = x.untyped_storage().nbytes() // x.element_size()
             comes = frozenset(self.origins[place(x)])
-            self.made.append(Made(operation.name(), size, comes, starts))
+            view = place(x) in before
+            self.made.append(Made(operation.name(), size, comes, starts, view))
         return found
 
 

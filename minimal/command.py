@@ -13,6 +13,9 @@
 (ValueError, OSError, Stop, Ctrl-C, memory) ends the command with `train: sentence` and status 1.
 A wrong option ends it with one sentence, too, and status 2. Anything else is our bug and keeps
 its traceback. This file imports nothing of ours, and every room but kernels may import it.
+
+Whatever the locale: files are UTF-8, so each that is opened names its encoding, and a letter that
+the console lacks is printed as its number (`ready_to_print`).
 """
 
 import argparse
@@ -24,6 +27,7 @@ import sys
 from pathlib import Path
 
 INTERRUPTED = "interrupted before anything was finished"
+READ_THEM = "set PYTHONUTF8=1 before the command"
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -120,6 +124,9 @@ def last_sentence(error):
         return "the memory does not suffice: ask for a smaller size, batch, context or vocabulary"
     if isinstance(error, RuntimeError):
         return None
+    if isinstance(error, UnicodeEncodeError):  # of a file's name, whose letters came as bytes
+        letters = ascii(error.object[max(0, error.start - 20) : error.end])
+        return f"this locale cannot read the letters of a file's name, {letters}: {READ_THEM}"
     if isinstance(error, OSError) and error.filename is None:
         told = error.strerror or told
     elif isinstance(error, OSError):

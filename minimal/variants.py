@@ -34,6 +34,7 @@ from minimal.model.pieces import (
     ANCHOR_PIECES,
     ANCHORED,
     BARE,
+    EVEN_TABLE,
     GATED,
     GATED_BY_BOTH,
     JOINED,
@@ -146,6 +147,7 @@ PLANS = {
     "bov-gqa": Plan(place(last_third, value=TABLE), groups=half_heads),
     "vplus": Plan(place(alternate, value=GATED)),
     "vplus-both": Plan(place(alternate, value=GATED_BY_BOTH)),
+    "vplus-open": Plan(place(alternate, value=mixed_with(EVEN_TABLE, 1.0, 1.5))),
     "x0-detach": Plan(place(last_third, value=partial(Input, True, **LEARNED))),
 
     # Who needs the stream? Queries, keys, values, each of it or of norm(x0), in all layers; size of

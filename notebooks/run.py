@@ -14,7 +14,6 @@ looked at again here.
 import argparse
 import ast
 import contextlib
-import html
 import json
 import os
 import re
@@ -35,7 +34,7 @@ sys.modules.setdefault("rfc3987_syntax", None)
 
 import nbformat  # noqa: E402
 
-from course import checks, folds, owner  # noqa: E402
+from course import checks, folds, formula, owner  # noqa: E402
 from minimal.data.files import write_whole  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -210,7 +209,7 @@ def our_kernel():
         spec = Path(folder, "kernels", "python3", "kernel.json")
         spec.parent.mkdir(parents=True)
         about = dict(argv=command, display_name="Python 3", language="python")
-        spec.write_text(json.dumps(about))
+        spec.write_text(json.dumps(about), encoding="utf-8")
         places = filter(None, [folder, before.get("JUPYTER_PATH")])
         os.environ.update(QUIET, IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(places))
         os.environ.pop("PYTHONOPTIMIZE", None)
@@ -228,21 +227,16 @@ TEMPLATE = """{%- extends 'lab/index.html.j2' -%}
 {%- block html_head_js -%}{%- endblock -%}
 {%- block jupyter_widgets -%}{%- endblock -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock -%}
-{%- block html_head_js_mathjax -%}{{ resources.equations }}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
 {%- block html_head_css -%}
 <style>  /* on a phone, what is wide scrolls in a box of its own; nbconvert would cut it */
 .jp-InputArea-editor, .jp-CodeMirrorEditor { overflow-x: auto !important; }
 .jp-RenderedHTMLCommon pre { overflow-x: auto; white-space: pre; }
 .jp-OutputArea-output table { display: block; overflow-x: auto; }
-mjx-container { max-width: 100%; overflow-x: auto; overflow-y: hidden; }
+.equation { display: block; overflow-x: auto; overflow-y: hidden; }
 </style>
 {%- endblock -%}
-{%- block body_header -%}
-{{ super() }}{% if resources.note %}<p style="margin: 1em">{{ resources.note }}</p>{% endif %}
-{%- endblock -%}
 """
-MATHJAX = ROOT / "node_modules" / "mathjax" / "es5" / "tex-svg-full.js"
-AS_TYPED = "Equations stand here as typed: make setup EXTRAS=site brings what draws them."
 
 
 def publish(notebook, copy, page=True):
@@ -263,35 +257,15 @@ def publish(notebook, copy, page=True):
 
     words = notebook.cells[0].source.splitlines()
     title = next((line[2:] for line in words if line.startswith("# ")), copy.stem)
-    about = dict(metadata=dict(name=title), equations=equations(copy.parent), note="")
-    if not about["equations"]:
-        about["note"] = html.escape(AS_TYPED)
     exporter = HTMLExporter(raw_template=TEMPLATE, filters=dict(clean_html=as_it_stands))
-    made, _ = exporter.from_notebook_node(notebook, about)
-    write_whole(copy.with_suffix(".html"), made)
+    made, _ = exporter.from_notebook_node(notebook, dict(metadata=dict(name=title)))
+    write_whole(copy.with_suffix(".html"), formula.drawn(made))
 
 
 def as_it_stands(told):
     """In place of nbconvert's search for what strangers may have put into coloured code, a third of
     the time of a page: this code has run here already."""
     return told.decode() if isinstance(told, bytes) else told
-
-
-def equations(folder):
-    """A copy of MathJax beside the pages, and its tags; empty without it."""
-    if not MATHJAX.is_file():
-        return ""
-    for source in (ROOT / "slides" / "theme" / "math.js", MATHJAX):
-        write_whole(folder / "assets" / source.name, source.read_text(encoding="utf-8"))
-    return drawing("assets")
-
-
-def drawing(assets):
-    """The tags of what draws equations from this folder; without MathJax they stand as typed."""
-    tags = f'<script src="{assets}/math.js"></script>'
-    if MATHJAX.is_file():
-        tags += f'\n<script src="{assets}/{MATHJAX.name}" defer></script>'
-    return tags
 
 
 def joined(outputs):

@@ -49,9 +49,9 @@ FOOT = (
     '<span class="pageNumber"></span></div>'
 )
 READY = """<script>
-addEventListener("load", () => Promise.all([
-  window.equationsDrawn(), document.fonts.ready,
-]).then(() => { document.documentElement.dataset.ready = "yes"; }));
+addEventListener("load", () => document.fonts.ready.then(() => {
+  document.documentElement.dataset.ready = "yes";
+}));
 </script>"""
 
 

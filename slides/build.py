@@ -25,6 +25,7 @@ if __name__ == "__main__":
 import nbformat  # noqa: E402
 
 from course import doctor, owner  # noqa: E402
+from homework import marking  # noqa: E402
 from minimal.data.files import remove_folder  # noqa: E402
 from notebooks import run  # noqa: E402
 from notebooks.run import ROOT  # noqa: E402
@@ -55,6 +56,7 @@ FINDINGS = (
     ("Recorded runs", "evidence/recorded.html"),
 )
 BESIDE = (  # pages as the repository has them: (file, page, name)
+    ("notebooks/essay.md", "essay.html", "Ten minutes: where do the values come from?"),
     ("notebooks/README.md", "beside.html", "Beside the front page"),
     ("notebooks/notation.md", "notation.html", "Notation and glossary"),
     ("CHANGELOG.md", "changes.html", "What is new"),
@@ -78,6 +80,15 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     mark = "<!-- tools -->"
     body = relink(lesson.body(notebook, mark), source, at).replace(mark, note)
     return page.title(notebook, path.stem), at, body
+
+
+def to_fill_in(folder):
+    """A unit's stub, which no file of the repository holds; nothing of the open project."""
+    if not (folder / "exercises.py").exists():
+        return ""
+    code = page.code_html(marking.find(folder.name).stub())
+    told = '<details class="code"><summary>Empty functions, with what they must do</summary>'
+    return f"<h2>The file to fill in</h2>{told}{code}</details>"
 
 
 def course_map(decks):
@@ -139,6 +150,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     def markdown(source, at):
         body = page.markdown_html((ROOT / source).read_text(encoding="utf-8"))
         body = re.sub(r"<p>(<img[^>]*>)</p>", r"<figure>\1</figure>", body)  # moves on a phone
+        body = front.framed(body)
         return tables.numbers_whole(relink(body, source, at))
 
     # notebooks and units of homework
@@ -149,7 +161,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     for path in units():
         at, source = f"homework/{path.parent.name}.html", f"homework/{path.parent.name}/README.md"
         name = path.read_text(encoding="utf-8")[2:].partition("\n")[0]
-        exercises.append((name, at, markdown(source, at)))
+        exercises.append((name, at, markdown(source, at) + to_fill_in(path.parent)))
     row(exercises)
 
     # what leads to them

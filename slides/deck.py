@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 
+from course import formula
 from notebooks import run
 from notebooks.run import ROOT
 from slides import page
@@ -29,6 +30,7 @@ SCRIPTS = (
 FACES = (
     *(("source-sans-3", f"{weight}.css") for weight in ("400", "400-italic", "600", "700")),
     *(("source-code-pro", f"{weight}.css") for weight in ("400", "600")),
+    ("noto-sans-math", "400.css"),
 )
 
 
@@ -102,7 +104,7 @@ def slide_html(cells):
 
 def html(notebook, assets="assets"):
     """The deck as one page; `assets` leads from it to the folder that `lay_out` fills."""
-    sections = turned("\n".join(map(slide_html, slides(notebook))))
+    sections = formula.drawn(turned("\n".join(map(slide_html, slides(notebook)))))
     return f"""<!doctype html>
 <html lang="en"><head>
 {page.head(page.title(notebook, "slides"), assets, "reveal.css", "deck.css")}
@@ -130,7 +132,7 @@ def lay_out(folder):
         (folder / "fonts.css").touch()
         return
     (folder / "fonts").mkdir(exist_ok=True)
-    for source in (*(packages / name for name in SCRIPTS), run.MATHJAX):
+    for source in (packages / name for name in SCRIPTS):
         shutil.copy(source, folder)
 
     # fonts: of every style sheet the faces of the letters that the course uses
@@ -143,7 +145,9 @@ def lay_out(folder):
             if re.search(r"-(latin|latin-ext|greek)-\d", file):
                 shutil.copy(package / "files" / file, folder / "fonts")
                 source = f'src: url(fonts/{file}) format("woff2");'
-                faces.append(re.sub(r"src:.*?;", source, face, flags=re.S))
+                face = re.sub(r"src:.*?;", source, face, flags=re.S)
+                # the letters of equations lie far from those that their package names
+                faces.append(re.sub(r"unicode-range:.*?;", "", face) if "Math" in face else face)
     (folder / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
 
 
@@ -205,7 +209,7 @@ def build_decks(out, work, names=()):
     """Decks as HTML under `out`, executed copies under `work`; their faults."""
     if not at_hand():
         sys.exit(
-            "slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: "
+            "slides: wanted reveal.js and fonts under node_modules/, found none: "
             "make setup EXTRAS=site"
         )
     wanted = [path for path in decks() if not names or path.stem.startswith(tuple(names))]

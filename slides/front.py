@@ -13,6 +13,7 @@ from slides import claims, page, tables
 from slides.links import relink, units
 
 FIRST, NEXT = "notebooks/00_start_here.html", "notebooks/01_attention.html"
+ESSAY = "essay.html"
 
 
 def sections(text):
@@ -94,10 +95,7 @@ def front(decks, printed, copies, out):
 
     def words(name):
         picture = r'<figure class="map scroll" tabindex="0">\1</figure>'
-        body = re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[name]))
-        body = re.sub(
-            r"<picture>.*?</picture>", r'<figure class="map">\g<0></figure>', body, flags=re.S
-        )
+        body = framed(re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[name])))
         return f"<h2>{name}</h2>{body}" if name else body
 
     beside = sections((ROOT / "notebooks" / "README.md").read_text(encoding="utf-8"))
@@ -111,6 +109,7 @@ def front(decks, printed, copies, out):
         cards[path.name in aside].append(card(path, decks, printed, picture))
     start = (
         f'<p class="start"><a class="button" href="{FIRST}">Start reading</a> '
+        f'<a class="button" href="{ESSAY}">The idea in ten minutes</a> '
         f'<a href="{NEXT}">or go straight to attention</a></p>'
     )
     return (
@@ -119,6 +118,12 @@ def front(decks, printed, copies, out):
         f'<h2 id="side">Side paths</h2><ul class="units aside">{"".join(cards[True])}</ul>'
         f"{ways}{from_readme(shown[0])}{claims.asked_about()}{from_readme(*shown[1:])}"
     )
+
+
+def framed(body):
+    """Each <picture>, which has another drawing for a phone, as a figure as wide as the window."""
+    figure = r'<figure class="map">\g<0></figure>'
+    return re.sub(r"<picture>.*?</picture>", figure, body, flags=re.S)
 
 
 def after_first_paragraph(body, more):

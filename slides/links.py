@@ -16,9 +16,10 @@ HOME = {  # file or folder of the repository -> its page on the site
     "README.md": "index.html",
     "CHANGELOG.md": "changes.html",
     "notebooks/README.md": "beside.html",
+    "notebooks/essay.md": "essay.html",
     "notebooks/notation.md": "notation.html",
     "notebooks": "index.html",
-    "notebooks/read/00_start_here.md": "notebooks/00_start_here.html",
+    "notebooks/read/README.md": "index.html",
     "slides": "slides/index.html",
     "minimal": "api/index.html",
     "homework": "homework/index.html",
@@ -52,6 +53,7 @@ def places():
     found = dict(HOME)
     for path in run.chosen([]):
         found[f"notebooks/{path.name}"] = f"notebooks/{path.stem}.html"
+        found[f"notebooks/read/{path.stem}.md"] = f"notebooks/{path.stem}.html"
     for path in run.questions():
         found[f"{LABORATORY}/questions/{path.name}"] = f"evidence/{path.stem}.html"
     for path in deck.at_hand():
@@ -63,6 +65,7 @@ def places():
     for path in units():
         folder = f"homework/{path.parent.name}"
         found[folder] = found[f"{folder}/README.md"] = f"{folder}.html"
+        found[f"{folder}/exercises.py"] = f"{folder}.html#the-file-to-fill-in"
     for path in (ROOT / LABORATORY / "measured").glob("*.json"):
         found[path.relative_to(ROOT).as_posix()] = f"evidence/recorded.html#{path.stem}"
     for path in (*(ROOT / LABORATORY / "runs").iterdir(), *(ROOT / LABORATORY / "asked").iterdir()):

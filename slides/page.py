@@ -12,7 +12,6 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from notebooks import run
 from notebooks.run import tags
 
 
@@ -23,7 +22,7 @@ def code_html(source):
 
 
 def markdown_html(source):
-    """Markdown as notebooks write it: tables, fences, details, equations left for MathJax."""
+    """Markdown as notebooks write it: tables, fences, details, equations as typed."""
     made = (
         markdown2html(source)
         .replace('<div class="highlight">', "")
@@ -143,4 +142,4 @@ def head(name, assets, *styles):
 <title>{html.escape(titled(name))}</title>
 <link rel="icon" href="{ICON}">
 {links}
-{run.drawing(assets)}"""
+<script src="{assets}/light.js"></script>"""

@@ -7,8 +7,8 @@ Whoever makes a preview wants whole addresses: the owner of a copy of the site s
 import html
 import re
 
-from course import doctor, owner
-from slides import formula, links, page
+from course import doctor, formula, owner
+from slides import links, page
 from slides.browser import Browser
 from slides.launch import TOOLS
 

@@ -1,9 +1,12 @@
-"""What does a notebook say once it has run? One as Markdown, for whoever has installed nothing.
+"""What does a notebook say once it has run? A page of Markdown, for whoever has installed nothing.
 
-python -m slides.read          executes notebook 00 at the smallest scale and writes notebooks/read/
+python -m slides.read           executes the notebooks that have no page, or changed since it was
+                                written, at the smallest scale, and writes notebooks/read/
+python -m slides.read 00 04     writes these, changed or not; --all: every one
+python -m slides.read --stale   only names them
 
-Every forge shows the page: text, code, what was printed, and figures as SVG beside it. It holds a
-hash of the notebook's cells, so a test says when it has to be written again.
+Every forge shows the pages: text, code, what was printed, and figures as SVG beside them. Each
+holds a hash of its notebook's cells, so a test says which have to be written again.
 """
 
 import base64
@@ -14,7 +17,6 @@ import posixpath
 import re
 import sys
 import tempfile
-from pathlib import Path
 
 from minimal.command import command, wait_for_imports
 
@@ -24,15 +26,18 @@ if __name__ == "__main__":
 import nbformat  # noqa: E402
 
 from course import figures, owner  # noqa: E402
+from course.drawings.canvas import STYLE  # noqa: E402
 from minimal.data import corpora  # noqa: E402
-from minimal.data.files import remove_folder, write_whole  # noqa: E402
+from minimal.data.files import remove, write_whole  # noqa: E402
 from notebooks import run  # noqa: E402
 from notebooks.run import tags  # noqa: E402
-from slides import lesson  # noqa: E402
+from slides import deck, lesson, page  # noqa: E402
 
 FOLDER = run.HERE / "read"
-NOTEBOOK = run.HERE / "00_start_here.ipynb"
+CONTENTS = "README.md"
 PICTURE = re.compile(r'<img alt="([^"]*)"[^>]*? src="data:image/[^;]*;base64,([^"]*)"')
+PIECE = re.compile(r"<svg (.*?)</svg>", flags=re.S)  # of a piece to move, as it stands first
+SENTENCE = re.compile(r"<p>(.*?)</p>", flags=re.S)
 MARKDOWN_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s]+)(?=\))")
 OF_THIS_MACHINE = re.compile(r"\bdoctor\.examine\(")  # what such a cell prints differs everywhere
 
@@ -54,11 +59,27 @@ def origin(path):
     return f"<!-- cells {source_hash(path)}, text {text}, written by `make read` -->"
 
 
+def page_of(path):
+    return FOLDER / f"{path.stem}.md"
+
+
+def number(path):
+    """00, 11a: what the command and the names of pictures know a notebook by."""
+    return path.stem.partition("_")[0]
+
+
+def stale():
+    """The notebooks that have no page, or have changed since theirs was written."""
+    told = lambda path: page_of(path).read_text(encoding="utf-8").partition("\n")[0]
+    fits = lambda path: page_of(path).exists() and f" {source_hash(path)}," in told(path)
+    return [path for path in run.chosen([]) if not fits(path)]
+
+
 # ---- from cells to Markdown ----------------------------------------------------------------------
 
 
-def page(notebook, path, pictures=None):
-    """The Markdown of an executed notebook; SVGs are put into `pictures`, {file: bytes}."""
+def lesson_page(notebook, path, pictures=None):
+    """The Markdown of an executed notebook; SVGs are put into `pictures`, {file: text}."""
     pictures = {} if pictures is None else pictures
     cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     start = lesson.first_section(cells)
@@ -119,21 +140,58 @@ def outputs(cell, path, pictures):
         return "*What this prints is about your machine.*"
     parts = []
     for i, output in enumerate(cell.outputs):
+        data = output.get("data", {})
         if output.output_type == "stream":
-            printed = output.text.rstrip()
-            parts.append(f"```text\n{printed}\n```")
-        elif "text/html" in output.get("data", {}):
-            name = f"{path.stem[:2]}_{cell.id}{f'_{i}' if i else ''}.svg"
-            alt, image = PICTURE.search(output.data["text/html"]).groups()
-            pictures[name] = base64.b64decode(image)
-            parts.append(f'<img src="{name}" alt="{alt}">')
+            parts.append(printed(output.text))
+        elif "text/html" in data:
+            name = f"{number(path)}_{cell.id}{f'_{i}' if i else ''}.svg"
+            parts.append(drawn(data["text/html"], name, pictures))
+        elif "text/markdown" in data:
+            parts.append(moved(data["text/markdown"]))
+        elif "text/plain" in data:
+            parts.append(printed(data["text/plain"]))
     return "\n\n".join(parts)
 
 
+def printed(text):
+    return f"```text\n{text.rstrip()}\n```"
+
+
+def drawn(markup, name, pictures):
+    """A figure; or a piece to move as it stands first, with the sentences below it."""
+    found = PICTURE.search(markup)
+    if found:
+        pictures[name] = base64.b64decode(found[2]).decode()
+        return f'<img src="{name}" alt="{found[1]}">'
+    inner = PIECE.search(markup)[1]
+    alt = re.search(r'aria-label="([^"]*)"', inner)[1]
+    opened = f'<svg xmlns="http://www.w3.org/2000/svg" {inner}</svg>'
+    pictures[name] = opened.replace(">", f"><style>{STYLE}</style>", 1)
+    told = " ".join(without_tags(words) for words in SENTENCE.findall(markup))
+    return f'<img src="{name}" alt="{alt}">\n\n*It moves in JupyterLab and on the site.* {told}'
+
+
+WAYS = re.compile(r'(?<= )(?:d|points|x|y|x1|x2|y1|y2|cx|cy|width|height)="[^"]*"')
+
+
+CELL = re.compile(r'<path d="([^"]*)" clip-path="[^"]*" style="([^"]*)stroke-width: 0.5"/>')
+NO_CELL = re.compile(r'<path d="[^"]*" clip-path="[^"]*" style="fill: none"/>')
+
+
+def cell_of(found):
+    """One shade of a heat map, which has thousands: nothing of it is outside its panel."""
+    shade = re.search("#[0-9a-f]{6}", found[2])[0]
+    way = re.sub(r"(?<=[ML]) | (?=L)", "", " ".join(found[1].split()))
+    return f'<path d="{way}" fill="{shade}" stroke="{shade}" stroke-width=".5"/>'
+
+
 def slim(image):
-    """An SVG without who drew it, and with places to a hundredth of a point: a quarter smaller."""
+    """An SVG without who drew it, its places to a tenth of a point: a third smaller. What is
+    written in it stays to the last digit."""
     image = re.sub(r"<metadata>.*?</metadata>", "", image, flags=re.S)
-    image = re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", image)
+    tenth = lambda number: f"{float(number[0]):.1f}"
+    image = WAYS.sub(lambda way: re.sub(r"-?\d+\.\d{2,}", tenth, way[0]), image)
+    image = CELL.sub(cell_of, NO_CELL.sub("", image))
     return "\n".join(line.strip() for line in image.splitlines() if line.strip()) + "\n"
 
 
@@ -151,31 +209,76 @@ def without_tags(markup):
 
 
 def moved(text):
-    """Links as they stand in notebooks/, seen from the folder below it."""
-    return MARKDOWN_LINK.sub(lambda found: posixpath.normpath(f"../{found[1]}"), text)
+    """Links as they stand in notebooks/, seen from the folder below it. To another notebook they
+    lead to its page, if it has one."""
+
+    def turn(found):
+        link, _, part = found[1].partition("#")
+        page = f"{link.removesuffix('.ipynb')}.md"
+        if link.endswith(".ipynb") and (FOLDER / page).exists():
+            return f"{page}#{part}" if part else page
+        return posixpath.normpath(f"../{found[1]}")
+
+    return MARKDOWN_LINK.sub(turn, text)
 
 
-# ---- the command ---------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
+
+
+def listed():
+    """The page that a forge shows for the folder."""
+    rows = []
+    for path in run.chosen([]):
+        name = page.title(nbformat.read(path, 4), path.stem)
+        to = page_of(path).name if page_of(path).exists() else f"../{path.name}"
+        rows.append(f"- [{name}]({to})")
+    names = "\n".join(rows)
+    return (
+        "# The notebooks, to read\n\nEach has run at the smallest scale; text, code, what was "
+        "printed and the pictures are here. Nothing has to be installed. To run and change them: "
+        f"`make lab`, as [README](../../README.md#two-commands) says.\n\n{names}\n"
+    )
+
+
+def write_page(path, executed):
+    """The page of an executed notebook and its pictures, in place of what stood there."""
+    pictures = {}
+    text = lesson_page(executed, path, pictures)
+    for old in FOLDER.glob(f"{number(path)}_*.svg"):
+        remove(old)
+    write_whole(page_of(path), text)
+    for name, image in pictures.items():
+        write_whole(FOLDER / name, slim(image))
+    return sum(len(slim(image)) for image in pictures.values()) + len(text)
 
 
 @command("slides.read", __doc__)
 def main(parser, argv):
-    parser.parse_args(argv)
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="a number or a stem; default: what is stale")
+    add("--all", action="store_true", help="every notebook")
+    add("--stale", action="store_true", help="name those whose page is missing or old")
+    asked = parser.parse_args(argv)
+    old = stale()
+    if asked.stale:
+        print(" ".join(map(number, old)) or "every page says what its notebook says")
+        return
+    paths = run.chosen(asked.names) if asked.names or asked.all else old
     os.environ[figures.KIND] = "svg"
     with tempfile.TemporaryDirectory() as folder:
-        row = run.execute(NOTEBOOK, "smoke", folder)
-        if row["faults"]:
-            sys.exit("\n".join(f"read: {fault}" for fault in row["faults"]))
-        executed = nbformat.read(Path(folder, NOTEBOOK.name), 4)
-    pictures = {}
-    text = page(executed, NOTEBOOK, pictures)
-    remove_folder(FOLDER)
-    FOLDER.mkdir()
-    write_whole(FOLDER / f"{NOTEBOOK.stem}.md", text)
-    for name, image in pictures.items():
-        write_whole(FOLDER / name, slim(image.decode()))
-    size = sum(path.stat().st_size for path in FOLDER.iterdir()) / 1000
-    print(f"wrote {FOLDER.relative_to(run.ROOT)}, {size:.0f} kB")
+        copies, faults = deck.executed(paths, "smoke", folder)
+        FOLDER.mkdir(exist_ok=True)
+        for path in copies:
+            write_whole(page_of(path), "")  # so that the others lead to it
+        for path, copy in copies.items():
+            size = write_page(path, nbformat.read(copy, 4))
+            print(f"wrote {page_of(path).relative_to(run.ROOT)}, {size / 1000:.0f} kB")
+    write_whole(FOLDER / CONTENTS, listed())
+
+    # the heads of the notebooks lead to their pages
+    run.main(["--clean", *map(str, run.chosen([]))])
+    if faults:
+        sys.exit("\n".join(f"read: {fault}" for fault in faults))
 
 
 if __name__ == "__main__":

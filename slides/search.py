@@ -7,7 +7,8 @@ import html
 import json
 import re
 
-from slides import formula, page
+from course import formula
+from slides import page
 from slides.launch import TOOLS
 from slides.shell import ANCHOR
 
@@ -23,6 +24,7 @@ INLINE = re.compile(r"</?(span|em|strong|code|a|wbr)\b[^>]*>")
 def words(markup):
     """What a reader sees of it, in one line. A mark within a line parts no words, and an index is
     written as in equations, W_V, which theme/find.js knows for a symbol."""
+    markup = formula.undrawn(markup)
     seen = ((ANCHOR, ""), (TOOLS, " "), (FOLDED, " "), (UNREAD, " "), (LOWERED, r"_\1"))
     for pattern, instead in seen:
         markup = pattern.sub(instead, markup)

@@ -4,6 +4,7 @@ import html
 import posixpath
 import re
 
+from course import formula
 from slides import dark, page, preview
 from slides.links import relative
 
@@ -21,7 +22,7 @@ FOLDERS = dict(notebooks="Course", slides="Slides", homework="Homework", evidenc
 def shell(name, body, at, groups=(), before=None, after=None, broad=False, folded=False):
     """A whole page around its body. `groups`: (part of the course, [(name, address)]). `folded`: a
     phone shows the sections below their headings when it is asked to."""
-    body, headings = anchored(dark.turned(body))
+    body, headings = anchored(boxed(dark.turned(body)))
     here = part(at)
     front = at == "index.html"
     chapters = sidebar(groups, at, here)
@@ -36,9 +37,9 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False, folde
 {header(at, here)}
 <div class="page">
 {"" if front else chapters}
-{on_this_page(headings)}
+{formula.drawn(on_this_page(headings))}
 <main id="main">
-{body}
+{formula.drawn(body)}
 {pager(before, after, at)}
 </main>
 {chapters if front else ""}
@@ -48,6 +49,11 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False, folde
 <script src="{relative("assets/search.js", at)}" data-root="{relative(".", at)}" defer></script>
 </body></html>
 """
+
+
+def boxed(body):
+    """A table that is wider than the window moves in a box of its own."""
+    return re.sub(r"<table\b.*?</table>", r'<div class="scroll">\g<0></div>', body, flags=re.S)
 
 
 def part(at):

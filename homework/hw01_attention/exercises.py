@@ -6,19 +6,13 @@ import functools
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw01_attention",
     "What does a token see?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw01_attention` as often as
-    you like.
-    Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads,
-    values and model.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads,
+    values and model.""",
 )
 
 
@@ -36,20 +30,6 @@ def late(r):
 @unit.exercise(
     Part("as many queries as keys", 4, square),
     Part("fewer queries than keys", 4, late),
-    hints=[
-        "Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And "
-        "position 3?",
-        "Two masks, joined by |: the causal one, and one of the keys alone. The causal one "
-        "compares torch.arange(S) with torch.arange(T)[:, None] + (S - T).",
-    ],
-    after="A key is visible if it is not later than the query, or if it lies in the prefix; and "
-    "since the T queries are the newest of S positions, query t stands at S - T + t. "
-    "README's question: nothing of a prefix is predicted, so what it sees cannot give an "
-    "answer away; with a loss on its tokens it would. minimal/kernels/reference.py: visible "
-    "has the causal condition, with windows and padding added. One of the three solutions "
-    "cuts the last T rows out of a square mask.",
-    level="medium",
-    minutes=9,
 )
 def prefix_mask(T, S, prefix):
     """(T,S) of bool, True where query t may see key s.
@@ -65,6 +45,17 @@ def prefix_mask(T, S, prefix):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And position
+    | 3?
+hint: Two masks, joined by |: the causal one, and one of the keys alone. The causal one compares
+    | torch.arange(S) with torch.arange(T)[:, None] + (S - T).
+after: A key is visible if it is not later than the query, or if it lies in the prefix; and since
+    | the T queries are the newest of S positions, query t stands at S - T + t. README's question:
+    | nothing of a prefix is predicted, so what it sees cannot give an answer away; with a loss on
+    | its tokens it would. minimal/kernels/reference.py: visible has the causal condition, with
+    | windows and padding added. One of the three solutions cuts the last T rows out of a square
+    | mask.
 8 | your positions do not see themselves: the own key is at or before the query
     hint: for T = S = 1 the answer is [[True]]. Which comparison gives that, < or <=?
     s <= at => s < at
@@ -96,41 +87,21 @@ unit.mistakes("""
 """)
 
 
-def rows_of_documents(several):
+@drawn
+def rows_of_documents(r, several):
     """Seven keys, four late queries; with several documents, one ends among the queries."""
-
-    def make(r):
-        q, k, v = normals(r, (2, 4, 3, 6), (2, 7, 3, 6), (2, 7, 3, 5))
-        documents = np.zeros((2, 7), int)
-        for row in documents:
-            first, second = r.choice(9, 2, replace=False)
-            row[:] = first
-            row[int(r.integers(4, 6)) if several else 7 :] = second
-        return q, k, v, documents
-
-    return make
+    q, k, v = normals(r, (2, 4, 3, 6), (2, 7, 3, 6), (2, 7, 3, 5))
+    documents = np.zeros((2, 7), int)
+    for row in documents:
+        first, second = r.choice(9, 2, replace=False)
+        row[:] = first
+        row[int(r.integers(4, 6)) if several else 7 :] = second
+    return q, k, v, documents
 
 
 @unit.exercise(
     Part("one document", 6, rows_of_documents(False)),
     Part("several documents in a row", 8, rows_of_documents(True)),
-    hints=[
-        "Move the heads next to the batch, (B,H,T,D), and everything is matrix products: q @ "
-        "k.mT, softmax over the last dimension.",
-        "The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. "
-        "Give it a place for the heads.",
-        "masked_fill(~mask, float('-inf')) before the softmax; no row of it is empty, since a "
-        "query sees itself.",
-    ],
-    after="Dividing by the root of D keeps the softmax soft at any width, since a score is a sum "
-    "of D products. Texts that share a row must not hear each other, so the mask differs "
-    "from text to text; minimal/kernels/reference.py: by_definition takes such a mask, and "
-    "every kernel must equal it. README's question: weights that are hidden after the "
-    "softmax no longer sum to one, and the sum that they were divided by still holds the "
-    "future. Nothing fails, so only a test notices: with all values equal to one, every "
-    "output must be one.",
-    level="medium",
-    minutes=14,
 )
 def attention(q, k, v, documents):
     """Causal attention over rows that hold several documents: q (B,T,H,D), k (B,S,H,D), v
@@ -149,6 +120,19 @@ def attention(q, k, v, documents):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
+hint: Move the heads next to the batch, (B,H,T,D), and everything is matrix products: q @ k.mT,
+    | softmax over the last dimension.
+hint: The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. Give it
+    | a place for the heads.
+hint: masked_fill(~mask, float('-inf')) before the softmax; no row of it is empty, since a query
+    | sees itself.
+after: Dividing by the root of D keeps the softmax soft at any width, since a score is a sum of D
+    | products. Texts that share a row must not hear each other, so the mask differs from text to
+    | text; minimal/kernels/reference.py: by_definition takes such a mask, and every kernel must
+    | equal it. README's question: weights that are hidden after the softmax no longer sum to one,
+    | and the sum that they were divided by still holds the future. Nothing fails, so only a test
+    | notices: with all values equal to one, every output must be one.
 14 | your output equals attention without the 1/sqrt(D) scale: see notebook 01, 'why the root'
      / np.sqrt(D) =>
 14 | you divided by D, not by its root: a sum of D products grows like the root; see notebook 01,
@@ -173,15 +157,12 @@ unit.mistakes("""
 """)
 
 
-def far(base):
+@drawn
+def far(r, base):
     """Odd positions behind 2,048, which half a precision cannot tell from their neighbours."""
-
-    def make(r):
-        positions = r.integers(0, 40, (2, 5))
-        positions[:, [1, 3]] = 2 * r.integers(1024, 2048, (2, 2)) + 1
-        return r.normal(size=(2, 5, 3, 10)), positions, base, 6
-
-    return make
+    positions = r.integers(0, 40, (2, 5))
+    positions[:, [1, 3]] = 2 * r.integers(1024, 2048, (2, 2)) + 1
+    return r.normal(size=(2, 5, 3, 10)), positions, base, 6
 
 
 def scattered(r):
@@ -195,20 +176,6 @@ def in_order(r):
 @unit.exercise(
     Part("positions 0, 1, 2, …", 6, in_order),
     Part("any positions", 6, [far(10000.0), far(100.0), scattered]),
-    hints=[
-        "Cut x in three along the last dimension: two halves of what turns, and the rest. Each "
-        "pair turns by its own angle; the rest is put back behind them.",
-        "The angle is (B,T,turned/2), positions times base ** (-2 * i / turned); give it a heads "
-        "dimension before you multiply.",
-    ],
-    after="A turn keeps the length of a pair, and in the product of a query and a key only the "
-    "difference of their two angles is left: a score knows t - s and nothing else of the "
-    "positions. minimal/model/layers.py: rotate has the same pairs and the same sign, for a "
-    "head that turns whole; GPT-NeoX turns a quarter of it, and the rest can match content "
-    "at any distance. The solution with complex numbers is the shortest proof: a pair is one "
-    "number, and to turn it is to multiply by exp(-i angle).",
-    level="medium",
-    minutes=14,
 )
 def rope(x, positions, base, turned):
     """Rotary positions on a part of each head: x (B,T,H,D), positions (B,T) whole numbers, base a
@@ -228,6 +195,17 @@ def rope(x, positions, base, turned):
 
 
 unit.mistakes(r"""
+takes: medium, 14 minutes
+hint: Cut x in three along the last dimension: two halves of what turns, and the rest. Each pair
+    | turns by its own angle; the rest is put back behind them.
+hint: The angle is (B,T,turned/2), positions times base ** (-2 * i / turned); give it a heads
+    | dimension before you multiply.
+after: A turn keeps the length of a pair, and in the product of a query and a key only the
+    | difference of their two angles is left: a score knows t - s and nothing else of the positions.
+    | minimal/model/layers.py: rotate has the same pairs and the same sign, for a head that turns
+    | whole; GPT-NeoX turns a quarter of it, and the rest can match content at any distance. The
+    | solution with complex numbers is the shortest proof: a pair is one number, and to turn it is
+    | to multiply by exp(-i angle).
 12 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = -x1 sin + x2 cos
      angle = => angle = -
 12 | you paired neighbours (0 with 1, 2 with 3); here entry i goes with entry i + turned/2
@@ -263,47 +241,27 @@ unit.mistakes(r"""
 """)
 
 
-def tiles(size, ragged):
+@drawn
+def tiles(r, size, ragged):
     """Whole tiles from left to right; or of any width, in any order, and keys that are hidden: the
     first tile to come holds none that query 0 may see."""
-
-    def make(r):
-        scores, values = normals(r, (5, 11), (11, 3))
-        places = np.array([[0, 4], [4, 8], [8, 11]])
-        if ragged:
-            cuts = np.sort(r.choice(np.arange(1, 11), 3, replace=False))
-            places = np.stack([[0, *cuts], [*cuts, 11]], 1)
-            places = places[[2, 0, 3, 1]]
-        scores[1, slice(*places[0])] = -np.abs(scores[1, slice(*places[0])]) - 0.1
-        scores *= size
-        if ragged:
-            scores[0, slice(*places[0])] = -np.inf
-            scores[2, slice(*places[2])] = -np.inf
-        return scores, values, places
-
-    return make
+    scores, values = normals(r, (5, 11), (11, 3))
+    places = np.array([[0, 4], [4, 8], [8, 11]])
+    if ragged:
+        cuts = np.sort(r.choice(np.arange(1, 11), 3, replace=False))
+        places = np.stack([[0, *cuts], [*cuts, 11]], 1)
+        places = places[[2, 0, 3, 1]]
+    scores[1, slice(*places[0])] = -np.abs(scores[1, slice(*places[0])]) - 0.1
+    scores *= size
+    if ragged:
+        scores[0, slice(*places[0])] = -np.inf
+        scores[2, slice(*places[2])] = -np.inf
+    return scores, values, places
 
 
 @unit.exercise(
     Part("ordinary scores, from left to right", 6, tiles(2, False)),
     Part("scores in the hundreds, hidden keys, any order", 8, tiles(100, True)),
-    hints=[
-        "Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o "
-        "(T,E) the same sum weighted with values.",
-        "A new tile: new = max(m, tile.max(-1)); shrink = exp(m - new); total = total * shrink + "
-        "…; o = o * shrink[:, None] + …; m = new.",
-        "-inf minus -inf is NaN. Where nothing has been seen yet, subtract 0 instead: exp(-inf) is "
-        "0, and 0 is what belongs there.",
-    ],
-    after="Whatever was summed is relative to the largest score so far; when a larger one "
-    "comes, the factor exp(old - new) moves it there, and exp never gets a number above "
-    "0. A sum does not care for order, so tiles may come as they like; a row that has seen nothing "
-    "yet needs one guard, which is where many kernels have had their NaN. "
-    "minimal/kernels/forward.py: absorb is this loop as a Triton kernel, in base 2. "
-    "One solution takes an ordinary sum over each prefix instead: the same numbers, but "
-    "it reads a score again for every later tile.",
-    level="hard",
-    minutes=26,
 )
 def online_softmax(scores, values, tiles):
     """softmax(scores) @ values, a tile of columns at a time, each read once: scores (T,S), values
@@ -333,6 +291,19 @@ def online_softmax(scores, values, tiles):
 
 
 unit.mistakes(r"""
+takes: hard, 26 minutes
+hint: Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o (T,E)
+    | the same sum weighted with values.
+hint: A new tile: new = max(m, tile.max(-1)); shrink = exp(m - new); total = total * shrink + …; o =
+    | o * shrink[:, None] + …; m = new.
+hint: -inf minus -inf is NaN. Where nothing has been seen yet, subtract 0 instead: exp(-inf) is 0,
+    | and 0 is what belongs there.
+after: Whatever was summed is relative to the largest score so far; when a larger one comes, the
+    | factor exp(old - new) moves it there, and exp never gets a number above 0. A sum does not care
+    | for order, so tiles may come as they like; a row that has seen nothing yet needs one guard,
+    | which is where many kernels have had their NaN. minimal/kernels/forward.py: absorb is this
+    | loop as a Triton kernel, in base 2. One solution takes an ordinary sum over each prefix
+    | instead: the same numbers, but it reads a score again for every later tile.
 14 | when the maximum grows, what was summed under the old maximum must shrink by exp(old - new):
    | your running sum did not
      hint: before you add to it: total = total * exp(m - new)
@@ -381,19 +352,6 @@ def halves(size):
 @unit.exercise(
     Part("small sums", 4, halves(0)),
     Part("sums too large for exp", 4, halves(500)),
-    hints=[
-        "The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the "
-        "difference.",
-        "torch.logaddexp for the new lse, and share_a = exp(lse_a - lse): nothing overflows. Mind "
-        "the last dimension of out.",
-    ],
-    after="Besides its output each half must report one number, its lse. The share of a half "
-    "is exp(its lse - the joint lse): only differences meet exp, so nothing overflows. "
-    "The three solutions write the same share with logaddexp, as a softmax over the "
-    "halves, and as a sigmoid of the difference; minimal/kernels/decode.py: combine "
-    "does it for any number of splits.",
-    level="medium",
-    minutes=9,
 )
 def merge(out_a, lse_a, out_b, lse_b):
     """Attention over all keys from attention over two halves of them: out (…,E) and lse (…) of each
@@ -409,6 +367,14 @@ def merge(out_a, lse_a, out_b, lse_b):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the difference.
+hint: torch.logaddexp for the new lse, and share_a = exp(lse_a - lse): nothing overflows. Mind the
+    | last dimension of out.
+after: Besides its output each half must report one number, its lse. The share of a half is exp(its
+    | lse - the joint lse): only differences meet exp, so nothing overflows. The three solutions
+    | write the same share with logaddexp, as a softmax over the halves, and as a sigmoid of the
+    | difference; minimal/kernels/decode.py: combine does it for any number of splits.
 8 | you averaged the halves; each counts by its share of the total weight, exp(lse) of its own half
     (a / (a + b))[..., None] => 0.5
 8 | you gave each half the other's share
@@ -428,34 +394,17 @@ unit.mistakes("""
 """)
 
 
-def step(filled):
+@drawn
+def step(r, filled):
     """Three texts in one cache of six rows; what a text has not filled holds another's leavings."""
-
-    def make(r):
-        new, caches = normals(r, *[(3, 1, 2, 6)] * 3), normals(r, *[(3, 6, 2, 6)] * 2)
-        lengths = r.choice(np.arange(1, 6), 3, replace=False) if filled else np.zeros(3, int)
-        return *new, *caches, lengths
-
-    return make
+    new, caches = normals(r, *[(3, 1, 2, 6)] * 3), normals(r, *[(3, 6, 2, 6)] * 2)
+    lengths = r.choice(np.arange(1, 6), 3, replace=False) if filled else np.zeros(3, int)
+    return *new, *caches, lengths
 
 
 @unit.exercise(
     Part("the first token of every text", 4, step(False)),
     Part("texts of several lengths", 6, step(True)),
-    hints=[
-        "Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside "
-        "one for the row.",
-        "A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads "
-        "and query.",
-    ],
-    after="For one text everything in its cache lies before the new token, so no mask is needed; "
-    "the token sees itself because it is written before it attends. Texts of several "
-    "lengths share one block of memory, and there a mask comes back, not to hide the future "
-    "but to hide what is not there. README's question: its length is all that must be kept "
-    "for a text, and the mask is made from it. minimal/kernels/reference.py: visible takes "
-    "such lengths; minimal/model/cache.py: Cache.append serves texts of one length.",
-    level="medium",
-    minutes=15,
 )
 def decode_step(q, k, v, k_cache, v_cache, lengths):
     """One token of each of B texts, through caches of S rows of which text b has filled the first
@@ -477,6 +426,17 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
+hint: Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside one
+    | for the row.
+hint: A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads and
+    | query.
+after: For one text everything in its cache lies before the new token, so no mask is needed; the
+    | token sees itself because it is written before it attends. Texts of several lengths share one
+    | block of memory, and there a mask comes back, not to hide the future but to hide what is not
+    | there. README's question: its length is all that must be kept for a text, and the mask is made
+    | from it. minimal/kernels/reference.py: visible takes such lengths; minimal/model/cache.py:
+    | Cache.append serves texts of one length.
 10 | the new token must see itself: write its key and value first, then attend
      <= n => < n
      and: weights @ => np.nan_to_num(weights) @
@@ -511,35 +471,18 @@ unit.mistakes("""
 """)
 
 
-def sizes(context):
-    def make(r):
-        heads, groups = [(8, 2), (6, 3), (4, 1)][r.integers(3)]
-        width = 64 * heads
-        hidden = 64 * r.integers(width // 32, width // 20)
-        asked = context and r.integers(128, 4096)
-        return r.integers(2, 30), width, heads, groups, hidden, r.integers(1000, 60000), asked
-
-    return make
+@drawn
+def sizes(r, context):
+    heads, groups = [(8, 2), (6, 3), (4, 1)][r.integers(3)]
+    width = 64 * heads
+    hidden = 64 * r.integers(width // 32, width // 20)
+    asked = context and r.integers(128, 4096)
+    return r.integers(2, 30), width, heads, groups, hidden, r.integers(1000, 60000), asked
 
 
 @unit.exercise(
     Part("the matrices (context 0)", 4, sizes(0)),
     Part("with attention", 4, sizes(1)),
-    hints=[
-        "Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / "
-        "heads; the MLP has three of C × hidden. And one output head, C × V.",
-        "Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.",
-        "QKᵀ and AV: each 2 · D · context forward for a token and a QUERY head, in every layer, "
-        "and twice that backward.",
-    ],
-    after="A weight costs a multiplication and an addition forward, and the same twice backward, "
-    "for the gradient of its input and for its own: 6 in all; a look-up multiplies nothing, "
-    "so the embedding is free and the head costs C times V. Grouping makes W_K, W_V and the "
-    "cache smaller, and saves nothing in the products, because every query head still meets "
-    "every key. minimal/model/count.py: count does this for every plan of the course, and "
-    "takes the whole context as well, so that its numbers compare with published ones.",
-    level="medium",
-    minutes=10,
 )
 def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
     """FLOPs of training on one token (a whole number), by the usual count, of a Llama-like model:
@@ -559,6 +502,18 @@ def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / heads;
+    | the MLP has three of C × hidden. And one output head, C × V.
+hint: Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.
+hint: QKᵀ and AV: each 2 · D · context forward for a token and a QUERY head, in every layer, and
+    | twice that backward.
+after: A weight costs a multiplication and an addition forward, and the same twice backward, for the
+    | gradient of its input and for its own: 6 in all; a look-up multiplies nothing, so the
+    | embedding is free and the head costs C times V. Grouping makes W_K, W_V and the cache smaller,
+    | and saves nothing in the products, because every query head still meets every key.
+    | minimal/model/count.py: count does this for every plan of the course, and takes the whole
+    | context as well, so that its numbers compare with published ones.
 8 | you counted the embedding table: looking a row up is no multiplication
     6 * width * vocabulary => 6 * width * vocabulary * 2
 8 | the output head is a matrix too: C × V
@@ -604,58 +559,16 @@ def output_size(scale):
     return float(np.sqrt(np.mean(squares)))
 
 
-def near(which, scale, why):
-    def accept(answer):
-        said = need(answer, even=0, with_root=0, without=0)[which]
-        refuse(abs(said / output_size(scale) - 1) > 0.2, why)
-
-    return accept
+@drawn
+def near(answer, which, scale):
+    said = need(answer, even=0, with_root=0, without=0)[which]
+    refuse(abs(said / output_size(scale) - 1) > 0.2)
 
 
 @unit.exercise(
-    Part(
-        "even weights",
-        2,
-        None,
-        near(0, 0, "not within a fifth of what is measured: how large is a mean of 1,024 numbers?"),
-    ),
-    Part(
-        "with the root",
-        2,
-        None,
-        near(
-            1,
-            1 / 8,
-            "not within a fifth of what is measured with the root: exp of a score, with a standard "
-            "deviation of 1, varies; so some values count more than others, and fewer are averaged",
-        ),
-    ),
-    Part(
-        "without the root",
-        2,
-        None,
-        near(
-            2,
-            1,
-            "not within a fifth of what is measured without the root: how many values does a query "
-            "take, if scores have a standard deviation of 8?",
-        ),
-    ),
-    hints=[
-        "The values are independent, so the squares add up: the mean square of the output is the "
-        "sum of the squared weights. For even weights that is one line.",
-        "With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean "
-        "of exp(z) is exp(1/2), that of its square exp(2). And without the root, nearly all of the "
-        "weight lies on one or two keys.",
-    ],
-    after="The squares of independent values add up, so the output's size is the root of the sum "
-    "of the squared weights. Even weights give 1/32 = 0.031; with the root it is 0.051, "
-    "more by the root of e; without it 0.76, nearly one value alone. So at the start a "
-    "layer hands on a few per cent of the size of its values, and less in a longer text, "
-    "until it has learned to point. The scale of every style is minimal/model/config.py: "
-    "Style.attention_scale.",
-    level="medium",
-    minutes=8,
+    Part("even weights", 2, None, near(0, 0)),
+    Part("with the root", 2, None, near(1, 1 / 8)),
+    Part("without the root", 2, None, near(2, 1)),
 )
 def predict_output_size():
     """Predict, then measure: a query, 1,024 keys and values, all standard normal and 64 wide, so a
@@ -667,6 +580,22 @@ def predict_output_size():
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+off for even weights: not within a fifth of what is measured: how large is a mean of 1,024 numbers?
+off for with the root: not within a fifth of what is measured with the root: exp of a score, with a
+    | standard deviation of 1, varies; so some values count more than others, and fewer are averaged
+off for without the root: not within a fifth of what is measured without the root: how many values
+    | does a query take, if scores have a standard deviation of 8?
+hint: The values are independent, so the squares add up: the mean square of the output is the sum of
+    | the squared weights. For even weights that is one line.
+hint: With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean of
+    | exp(z) is exp(1/2), that of its square exp(2). And without the root, nearly all of the weight
+    | lies on one or two keys.
+after: The squares of independent values add up, so the output's size is the root of the sum of the
+    | squared weights. Even weights give 1/32 = 0.031; with the root it is 0.051, more by the root
+    | of e; without it 0.76, nearly one value alone. So at the start a layer hands on a few per cent
+    | of the size of its values, and less in a longer text, until it has learned to point. The scale
+    | of every style is minimal/model/config.py: Style.attention_scale.
 6 | not within
     => (1.0, 1.0, 1.0)
 4 | not within
@@ -719,24 +648,7 @@ def same(last):
     return np.eye(3), np.eye(3) + np.array([[0], [0], [last]])
 
 
-@unit.exercise(
-    Part("an earlier token moves", 8, None, leaks),
-    hints=[
-        "In every way the hidden values are multiplied by 0. Through what else can a later row be "
-        "heard? Look at what each row is divided by.",
-        "Softmax first and the mask after it: the hidden keys are in the denominator. A larger "
-        "last key makes every earlier output smaller.",
-    ],
-    after="In way 3 the hidden weights become 0, but the softmax has divided by a sum that holds "
-    "the hidden keys: the future leaks through the keys, not the values, and a model can "
-    "read from the size of its outputs what comes next. Way 4 divides again, and the wrong "
-    "sum cancels. In ways 2 and 5 one number is subtracted from a whole row, which a "
-    "softmax does not notice, wherever that number comes from. "
-    "minimal/kernels/reference.py: visible makes the mask, and it meets the scores before "
-    "the softmax.",
-    level="medium",
-    minutes=11,
-)
+@unit.exercise(Part("an earlier token moves", 8, None, leaks))
 def mask_counter_example():
     """Find the error. Five ways to write causal attention; seen is True where s <= t, and scores
     are q kᵀ / sqrt(D). One of them lets the future through.
@@ -755,6 +667,17 @@ def mask_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 11 minutes
+hint: In every way the hidden values are multiplied by 0. Through what else can a later row be
+    | heard? Look at what each row is divided by.
+hint: Softmax first and the mask after it: the hidden keys are in the denominator. A larger last key
+    | makes every earlier output smaller.
+after: In way 3 the hidden weights become 0, but the softmax has divided by a sum that holds the
+    | hidden keys: the future leaks through the keys, not the values, and a model can read from the
+    | size of its outputs what comes next. Way 4 divides again, and the wrong sum cancels. In ways 2
+    | and 5 one number is subtracted from a whole row, which a softmax does not notice, wherever
+    | that number comes from. minimal/kernels/reference.py: visible makes the mask, and it meets the
+    | scores before the softmax.
 8 | in the way that you name no earlier row moves
     => (3, np.eye(3), np.eye(3), np.eye(3), np.eye(3), *same(2))
     => (2, np.eye(3), same(2)[0], np.eye(3), np.eye(3), same(2)[1], np.eye(3))
@@ -763,37 +686,20 @@ unit.mistakes("""
 """)
 
 
-def tile(T, start, S):
+@drawn
+def tile(r, T, start, S):
     """The keys start to start + S - 1 of T, behind causal attention over all of them."""
-
-    def make(r):
-        q, k, v, dout = normals(r, (T, 5), (T, 5), (T, 6), (T, 6))
-        scores = np.where(np.tril(np.ones((T, T), bool)), q @ k.T / np.sqrt(5), -np.inf)
-        lse = np.log(np.exp(scores).sum(1))
-        out = np.exp(scores - lse[:, None]) @ v
-        keys = slice(start, start + S)
-        return q, k[keys], v[keys], out, lse, dout, start
-
-    return make
+    q, k, v, dout = normals(r, (T, 5), (T, 5), (T, 6), (T, 6))
+    scores = np.where(np.tril(np.ones((T, T), bool)), q @ k.T / np.sqrt(5), -np.inf)
+    lse = np.log(np.exp(scores).sum(1))
+    out = np.exp(scores - lse[:, None]) @ v
+    keys = slice(start, start + S)
+    return q, k[keys], v[keys], out, lse, dout, start
 
 
 @unit.exercise(
     Part("a tile that is the whole sequence", 4, tile(4, 0, 4)),
     Part("a tile of a longer sequence", 8, tile(9, 3, 3)),
-    hints=[
-        "P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.",
-        "The row term of dS is a sum over all keys; out has them all. Why is that enough, when "
-        "this tile never saw the others?",
-        "The root divided the scores, so it divides the gradients of q and k, too.",
-    ],
-    after="The row sum of P dP runs over all keys, but the output is already the sum of P V "
-    "over all keys, so the row sum is dO times O and one tile is enough. "
-    "minimal/kernels/backward.py: backward_queries computes it once a row and calls it "
-    "delta. In the solution that uses automatic differentiation the weights are held "
-    "fixed and only the scores are differentiated: a softmax over the tile would know "
-    "nothing of the other keys.",
-    level="stretch",
-    minutes=22,
 )
 def tile_backward(q, k, v, out, lse, dout, start):
     """Stretch: what one tile of keys contributes to the gradients of causal attention, as flash
@@ -818,6 +724,16 @@ def tile_backward(q, k, v, out, lse, dout, start):
 
 
 unit.mistakes("""
+takes: stretch, 22 minutes
+hint: P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.
+hint: The row term of dS is a sum over all keys; out has them all. Why is that enough, when this
+    | tile never saw the others?
+hint: The root divided the scores, so it divides the gradients of q and k, too.
+after: The row sum of P dP runs over all keys, but the output is already the sum of P V over all
+    | keys, so the row sum is dO times O and one tile is enough. minimal/kernels/backward.py:
+    | backward_queries computes it once a row and calls it delta. In the solution that uses
+    | automatic differentiation the weights are held fixed and only the scores are differentiated: a
+    | softmax over the tile would know nothing of the other keys.
  8 | you took the softmax over this tile; the weights are exp(score - lse), with the lse of the
    | whole sequence
      lse[t] => np.log(np.exp(q[t] @ k[: t - start + 1].T / np.sqrt(D)).sum())

@@ -4,25 +4,15 @@ import functools
 
 import numpy as np
 
-from homework.by_index import causal_weights, softmax
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.by_index import causal_weights, entropy_of, softmax, units
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw02_resformer",
     "What comes back with the first layer's values?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw02_resformer` as often as
-    you like.
-    Letters: B batch, T positions, H heads, D head width, C model width, L layers. A: attention
-    weights, a row a query.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T positions, H heads, D head width, C model width, L layers. A: attention
+    weights, a row a query.""",
 )
-
-
-def units(h):
-    return h / np.linalg.norm(h, axis=-1, keepdims=True)
 
 
 def causal(r, *batch, T=5):
@@ -30,13 +20,6 @@ def causal(r, *batch, T=5):
     scores = r.normal(size=(*batch, T, T)) * 1.5
     weights = np.exp(scores) * np.tril(np.ones((T, T)))
     return weights / weights.sum(-1, keepdims=True)
-
-
-# ------------------------------------------------------------------------ instruments (notebook 03)
-
-
-def entropy_of(p):
-    return -sum(x * np.log(x) if x > 0 else 0.0 for x in p)
 
 
 def importance(M):
@@ -49,14 +32,11 @@ def even(T):
     return np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
 
 
-def whole(maps):
+@drawn
+def whole(r, maps):
     """Three texts of one length; `maps` makes one, or random ones are drawn."""
-
-    def make(r):
-        A = causal(r, 3, 2, T=6) if maps is None else np.stack([np.stack([maps(6)] * 2)] * 3)
-        return A, np.array([6, 6, 6])
-
-    return make
+    A = causal(r, 3, 2, T=6) if maps is None else np.stack([np.stack([maps(6)] * 2)] * 3)
+    return A, np.array([6, 6, 6])
 
 
 def padded(r):
@@ -70,21 +50,6 @@ def padded(r):
 @unit.exercise(
     Part("texts of one length", 4, [whole(None), whole(lambda T: np.eye(T)[[0] * T]), whole(even)]),
     Part("texts of several lengths", 6, padded),
-    hints=[
-        "For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the "
-        "total -> -sum p log p. A loop over the texts is right.",
-        "The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it with the "
-        "same function.",
-        "torch.xlogy(p, p) is 0 where p is 0.",
-    ],
-    after="Every row of weights sums to 1, so the sum over keys is the same for every token, and "
-    "Eq 11 as printed gives log T for any model at any layer; the sum over queries is what "
-    "a token receives. Causality alone concentrates, and more so in short texts, so an "
-    "entropy says something only beside that of the even map of the same length, which is "
-    "minimal/analysis.py: uniform_causal_entropy. Padding would look like tokens that "
-    "nobody looks at.",
-    level="medium",
-    minutes=17,
 )
 def concentration(A, lengths):
     """How concentrated is each text's attention? A (B,H,T,T), lengths (B,) whole numbers -> (B,):
@@ -103,6 +68,17 @@ def concentration(A, lengths):
 
 
 unit.mistakes("""
+takes: medium, 17 minutes
+hint: For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the total ->
+    | -sum p log p. A loop over the texts is right.
+hint: The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it with the same
+    | function.
+hint: torch.xlogy(p, p) is 0 where p is 0.
+after: Every row of weights sums to 1, so the sum over keys is the same for every token, and Eq 11
+    | as printed gives log T for any model at any layer; the sum over queries is what a token
+    | receives. Causality alone concentrates, and more so in short texts, so an entropy says
+    | something only beside that of the even map of the same length, which is minimal/analysis.py:
+    | uniform_causal_entropy. Padding would look like tokens that nobody looks at.
 in: importance, entropy_of, even
 10 | you summed over the keys, as Eq 11 prints it: every row of weights sums to 1, so that is log T
    | for any attention at all; importance is what a token RECEIVES, the sum over queries
@@ -145,32 +121,16 @@ in: importance, entropy_of, even
 """)
 
 
-def texts_around(common, own):
+@drawn
+def texts_around(r, common, own):
     """Three texts: noise, a direction of all texts, and one of each text."""
-
-    def make(r):
-        noise, all_of_them, each = normals(r, (3, 5, 8), (8,), (3, 1, 8))
-        return (noise + common * all_of_them + own * each,)
-
-    return make
+    noise, all_of_them, each = normals(r, (3, 5, 8), (8,), (3, 1, 8))
+    return (noise + common * all_of_them + own * each,)
 
 
 @unit.exercise(
     Part("noise", 4, texts_around(0, 0)),
     Part("noise around common directions", 4, texts_around(1, 1)),
-    hints=[
-        "Bring every token to length 1; then all cosines are one matrix product of (B T, C), and "
-        "which pairs count is a mask.",
-        "Without pairs: with u_b the sum of text b's unit vectors, |u_b|² - T is what its own "
-        "pairs give; |sum_b u_b|² less all |u_b|² is what the pairs across give.",
-    ],
-    after="A token's cosine with itself is 1, so with the diagonal even unrelated tokens look "
-    "alike, most of all in short texts. Where the second number is nearly as large as the "
-    "first, tokens are alike because of a vector that all texts share, and no text has made "
-    "its own tokens alike. Both come from sums of unit vectors, so minimal/analysis.py: "
-    "similarity needs no matrix of pairs.",
-    level="medium",
-    minutes=11,
 )
 def token_similarity(h):
     """Are tokens alike because their text made them so? h (B,T,C) -> two numbers, mean cosines of
@@ -188,6 +148,16 @@ def token_similarity(h):
 
 
 unit.mistakes("""
+takes: medium, 11 minutes
+hint: Bring every token to length 1; then all cosines are one matrix product of (B T, C), and which
+    | pairs count is a mask.
+hint: Without pairs: with u_b the sum of text b's unit vectors, |u_b|² - T is what its own pairs
+    | give; |sum_b u_b|² less all |u_b|² is what the pairs across give.
+after: A token's cosine with itself is 1, so with the diagonal even unrelated tokens look alike,
+    | most of all in short texts. Where the second number is nearly as large as the first, tokens
+    | are alike because of a vector that all texts share, and no text has made its own tokens alike.
+    | Both come from sums of unit vectors, so minimal/analysis.py: similarity needs no matrix of
+    | pairs.
 8 | you counted each token's similarity with itself; leave the diagonal out
     if b == c and t != s => if b == c
 8 | those are dot products; divide by both lengths to get cosines
@@ -218,37 +188,21 @@ unit.mistakes("""
 """)
 
 
-def decaying(T, D):
+@drawn
+def decaying(r, T, D):
     """Values whose directions weigh ever less, around a vector that all tokens share."""
-
-    def make(r):
-        texts = []
-        for rate in r.permutation([0.55, 0.7, 0.85]):
-            noise = r.normal(size=(T, min(T - 1, D)))
-            U = np.linalg.qr(noise - noise.mean(0))[0]  # orthonormal, and of mean zero
-            V = np.linalg.qr(r.normal(size=(D, D)))[0][: U.shape[1]]
-            texts.append(U * rate ** np.arange(U.shape[1]) @ V + r.normal(size=D) / np.sqrt(D))
-        return np.stack(texts), 0.9
-
-    return make
+    texts = []
+    for rate in r.permutation([0.55, 0.7, 0.85]):
+        noise = r.normal(size=(T, min(T - 1, D)))
+        U = np.linalg.qr(noise - noise.mean(0))[0]  # orthonormal, and of mean zero
+        V = np.linalg.qr(r.normal(size=(D, D)))[0][: U.shape[1]]
+        texts.append(U * rate ** np.arange(U.shape[1]) @ V + r.normal(size=D) / np.sqrt(D))
+    return np.stack(texts), 0.9
 
 
 @unit.exercise(
     Part("many tokens", 4, decaying(12, 8)),
     Part("fewer tokens than dimensions", 4, decaying(7, 9)),
-    hints=[
-        "For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its "
-        "eigenvalues, the smallest first.",
-        "Running shares: the cumulative sum, largest first, over the whole sum. How many of them "
-        "lie below `share`? And one more.",
-    ],
-    after="The singular values of v, squared and divided by T, are the eigenvalues of the second "
-    "moment: one solution takes them and never forms the matrix, another adds up outer "
-    "products. A vector that all tokens share is one direction with a large share, so "
-    "without it more directions are needed for the same share of what is left. "
-    "minimal/analysis.py: spectrum gives the eigenvalues, not centred, as Eq 12 prints it.",
-    level="medium",
-    minutes=12,
 )
 def directions(v, share):
     """How many directions do a text's values use? v (B,T,D), share a number between 0 and 1 -> two
@@ -265,6 +219,16 @@ def directions(v, share):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
+hint: For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its eigenvalues, the
+    | smallest first.
+hint: Running shares: the cumulative sum, largest first, over the whole sum. How many of them lie
+    | below `share`? And one more.
+after: The singular values of v, squared and divided by T, are the eigenvalues of the second moment:
+    | one solution takes them and never forms the matrix, another adds up outer products. A vector
+    | that all tokens share is one direction with a large share, so without it more directions are
+    | needed for the same share of what is left. minimal/analysis.py: spectrum gives the
+    | eigenvalues, not centred, as Eq 12 prints it.
 8 | your second number is the first again; there the text's mean value is taken off first
     - centred * v[b].mean(0) =>
 8 | you took the mean off in both numbers; Eq 12 does not centre, so the first one does not
@@ -287,25 +251,17 @@ unit.mistakes("""
 """)
 
 
-# ------------------------------------------------------------------------ cross-layer (notebook 04)
+@drawn
+def two_layers(r, same_keys):
+    q, k, v, k_m, v_m = normals(r, *[(2, 5, 3)] * 5)
+    return q, k, v, k.copy() if same_keys else k_m, v_m
 
 
-def two_layers(same_keys):
-    def make(r):
-        q, k, v, k_m, v_m = normals(r, *[(2, 5, 3)] * 5)
-        return q, k, v, k.copy() if same_keys else k_m, v_m
-
-    return make
-
-
-def many_layers(T, S, same_keys):
+@drawn
+def many_layers(r, T, S, same_keys):
     """Queries, and keys and values of four layers, the last of them the queries' own."""
-
-    def make(r):
-        q, k, v = normals(r, (2, T, 5), (4, 2, S, 5), (4, 2, S, 5))
-        return q, k[[0, 0, 0, 0]] if same_keys else k, v
-
-    return make
+    q, k, v = normals(r, (2, T, 5), (4, 2, S, 5), (4, 2, S, 5))
+    return q, k[[0, 0, 0, 0]] if same_keys else k, v
 
 
 def maps(q, k):
@@ -316,21 +272,6 @@ def maps(q, k):
 @unit.exercise(
     Part("all layers have the same keys (Eq 3)", 4, many_layers(6, 6, True)),
     Part("four layers, behind a cache (Eq 2)", 8, many_layers(3, 7, False)),
-    hints=[
-        "The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over "
-        "which two of these dimensions does the softmax run?",
-        "Bring M next to S and flatten the two: (B,T,M S), softmax, and unflatten again. The sum "
-        "over S is what a layer won; the sum over M and S with the values is what is read.",
-        "With the same keys in all layers each share must be 1/M, and the output that of one map "
-        "on the mean of the values: that is Eq 4.",
-    ],
-    after="One softmax over all layers' keys lets a layer win more than its even share, or less, "
-    "token by token, at M times the cost of attention; that is what the second result measures. "
-    "With equal keys every weight appears M times at an M-th of its size, and the result is one "
-    "map on the mean of the values: with two layers this is how ResFormer avoids the cost. In the "
-    "package: minimal/model/attention.py: Across.",
-    level="medium",
-    minutes=14,
 )
 def cross_layer(q, k, v):
     """Causal attention to M layers at once (Eq 2, with any number of earlier layers), one head,
@@ -353,6 +294,18 @@ def cross_layer(q, k, v):
 
 
 unit.mistakes(r"""
+takes: medium, 14 minutes
+hint: The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over which
+    | two of these dimensions does the softmax run?
+hint: Bring M next to S and flatten the two: (B,T,M S), softmax, and unflatten again. The sum over S
+    | is what a layer won; the sum over M and S with the values is what is read.
+hint: With the same keys in all layers each share must be 1/M, and the output that of one map on the
+    | mean of the values: that is Eq 4.
+after: One softmax over all layers' keys lets a layer win more than its even share, or less, token
+    | by token, at M times the cost of attention; that is what the second result measures. With
+    | equal keys every weight appears M times at an M-th of its size, and the result is one map on
+    | the mean of the values: with two layers this is how ResFormer avoids the cost. In the package:
+    | minimal/model/attention.py: Across.
 12 | that is notebook 04's attention to two layers, this one and the first; here one softmax runs
    | over the keys of all M layers
      a = softmax => scores[1:-1] = -np.inf\n    a = softmax
@@ -379,14 +332,11 @@ unit.mistakes(r"""
 """)
 
 
-def stack(shares):
+@drawn
+def stack(r, shares):
     """A text, the matrices of four layers, and what `shares` (rng, layers) says of their values."""
-
-    def make(r):
-        matrices = [0.3 * x for x in normals(r, *[(4, 6, 6)] * 4)]
-        return r.normal(size=(2, 5, 6)), *matrices, shares(r, 4)
-
-    return make
+    matrices = [0.3 * x for x in normals(r, *[(4, 6, 6)] * 4)]
+    return r.normal(size=(2, 5, 6)), *matrices, shares(r, 4)
 
 
 def in_some(r, L):
@@ -397,29 +347,11 @@ def in_some(r, L):
     return lam
 
 
-def dense_shares(r, L):
-    return np.tril(r.uniform(0.2, 1.0, size=(L, L)))
-
-
 @unit.exercise(
     Part("the mean in some layers", 4, stack(in_some)),
-    Part("every layer mixes all before it", 8, stack(dense_shares)),
-    hints=[
-        "Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.",
-        "In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. "
-        "What is above lam's diagonal does not exist yet.",
-        "With ones on the diagonal you have a standard stack, with ones in the first column "
-        "SVFormer.",
-    ],
-    after="One matrix of shares holds the whole family: the diagonal alone is a standard "
-    "transformer, the first column SVFormer, a half of each from the second row on ResFormer, and "
-    "the paper's sparse and dense forms lie between. What is carried are the own projections, each "
-    "made from the stream of its layer and kept as it was. In the package a mixture of two is "
-    "minimal/model/values.py: Mix. README's question: values are mixed before attention, so if a "
-    "later layer looks at the first token only, every token receives the mixed value of that one "
-    "and nothing of its own.",
-    level="medium",
-    minutes=17,
+    Part(
+        "every layer mixes all before it", 8, stack(lambda r, L: np.tril(r.uniform(0.2, 1, (L, L))))
+    ),
 )
 def resformer(x, wq, wk, wv, wo, lam):
     """A stack of attention layers whose values come from all layers so far, one head each, no
@@ -438,6 +370,18 @@ def resformer(x, wq, wk, wv, wo, lam):
 
 
 unit.mistakes(r"""
+takes: medium, 17 minutes
+hint: Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.
+hint: In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. What
+    | is above lam's diagonal does not exist yet.
+hint: With ones on the diagonal you have a standard stack, with ones in the first column SVFormer.
+after: One matrix of shares holds the whole family: the diagonal alone is a standard transformer,
+    | the first column SVFormer, a half of each from the second row on ResFormer, and the paper's
+    | sparse and dense forms lie between. What is carried are the own projections, each made from
+    | the stream of its layer and kept as it was. In the package a mixture of two is
+    | minimal/model/values.py: Mix. README's question: values are mixed before attention, so if a
+    | later layer looks at the first token only, every token receives the mixed value of that one
+    | and nothing of its own.
 in: maps, causal_weights
 12 | that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here row n
    | of lam says what layer n mixes
@@ -473,33 +417,15 @@ in: maps, causal_weights
 """)
 
 
-# ----------------------------------------------------------------------------------- the neighbours
-
-
-def behind_a_cache(T, S):
-    def make(r):
-        A = causal(r, 2, 3, T=S)[:, :, S - T :]
-        return A, *normals(r, (2, S, 3, 4), (2, S, 3, 4)), r.permutation([0.2, 0.4, 0.7])
-
-    return make
+@drawn
+def behind_a_cache(r, T, S):
+    A = causal(r, 2, 3, T=S)[:, :, S - T :]
+    return A, *normals(r, (2, S, 3, 4), (2, S, 3, 4)), r.permutation([0.2, 0.4, 0.7])
 
 
 @unit.exercise(
     Part("as many queries as keys", 4, behind_a_cache(5, 5)),
     Part("behind a cache", 4, behind_a_cache(2, 6)),
-    hints=[
-        "(A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for "
-        "each query already?",
-        "The identity of T queries among S keys has its ones at (t, t + S - T): it picks the last "
-        "T rows of the values. lam[:, None] fits (B,T,H,D).",
-    ],
-    after="Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction at "
-    "each query's own position, past the map, so behind a cache it takes the last T rows. "
-    "README's question: it still works where attention looks at nothing but the first "
-    "token, because every token gets the correction of its own position. "
-    "minimal/model/attention.py: NeuTRENO has the identity where Eq 8 prints ones.",
-    level="medium",
-    minutes=9,
 )
 def neutreno(A, v, v1, lam):
     """NeuTRENO's output (A - lam I) V_n + lam V_1, with a strength for each head and behind a
@@ -515,6 +441,16 @@ def neutreno(A, v, v1, lam):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: (A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for each
+    | query already?
+hint: The identity of T queries among S keys has its ones at (t, t + S - T): it picks the last T
+    | rows of the values. lam[:, None] fits (B,T,H,D).
+after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction at each
+    | query's own position, past the map, so behind a cache it takes the last T rows. README's
+    | question: it still works where attention looks at nothing but the first token, because every
+    | token gets the correction of its own position. minimal/model/attention.py: NeuTRENO has the
+    | identity where Eq 8 prints ones.
 8 | you subtracted lam times a matrix of ones times V, as Eq 8 prints it; the code (and NeuTRENO)
   | subtracts lam times the token's own value: the identity
     - v[b, at, h] => - v[b, :, h].sum(0)
@@ -538,32 +474,15 @@ unit.mistakes("""
 """)
 
 
-def dense(L, dilation, period):
-    def make(r):
-        a = np.tril(r.normal(size=(L, L + 1)), 1)
-        return r.normal(size=(2, 3, 5)), r.normal(size=(L, 5, 5)) * 0.7, a, dilation, period
-
-    return make
+@drawn
+def dense(r, L, dilation, period):
+    a = np.tril(r.normal(size=(L, L + 1)), 1)
+    return r.normal(size=(2, 3, 5)), r.normal(size=(L, 5, 5)) * 0.7, a, dilation, period
 
 
 @unit.exercise(
     Part("an average after every block", 4, [dense(4, 2, 1), dense(5, 3, 1)]),
     Part("an average now and then", 8, [dense(6, 2, 3), dense(5, 3, 2), dense(6, 1, 2)]),
-    hints=[
-        "Keep a list X = [x]. Block n: append its output, and that is the next x, unless an "
-        "average is due.",
-        "Due is one after block n if (n + 1) % period == 0. It takes X_{n+1}, X_{n+1-dilation}, "
-        "X_{n+1-2 dilation}, and so on, down to X_0 or the last that is above it.",
-        "X[j] with j in range(n + 1, -1, -dilation); the weights are a[n, j].",
-    ],
-    after="The averages are passed on, but what is averaged are the blocks' raw outputs: every "
-    "later layer can still take any of them as it was. Each average reads one stream for every "
-    "entry, so the paper's authors thin them out in depth (dilation) and in number (period). "
-    "minimal/model/residual.py: DenseFormer has both at 1, and starts with weights that take the "
-    "newest output alone. README's question: it averages position by position and knows no map, so "
-    "every token still gets its own earlier streams, whatever attention looks at.",
-    level="medium",
-    minutes=15,
 )
 def denseformer(x, w, a, dilation, period):
     """DenseFormer's depth-weighted averages, thinned out, around L toy blocks, block_n(x) = x +
@@ -583,6 +502,18 @@ def denseformer(x, w, a, dilation, period):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
+hint: Keep a list X = [x]. Block n: append its output, and that is the next x, unless an average is
+    | due.
+hint: Due is one after block n if (n + 1) % period == 0. It takes X_{n+1}, X_{n+1-dilation},
+    | X_{n+1-2 dilation}, and so on, down to X_0 or the last that is above it.
+hint: X[j] with j in range(n + 1, -1, -dilation); the weights are a[n, j].
+after: The averages are passed on, but what is averaged are the blocks' raw outputs: every later
+    | layer can still take any of them as it was. Each average reads one stream for every entry, so
+    | the paper's authors thin them out in depth (dilation) and in number (period).
+    | minimal/model/residual.py: DenseFormer has both at 1, and starts with weights that take the
+    | newest output alone. README's question: it averages position by position and knows no map, so
+    | every token still gets its own earlier streams, whatever attention looks at.
 12 | that is notebook 04's DenseFormer: an average of everything, after every block. Here only every
    | `dilation`-th output enters one, and one follows only every `period`-th block
      X = [x] => X, dilation, period = [x], 1, 1
@@ -612,9 +543,6 @@ unit.mistakes("""
 """)
 
 
-# --------------------------------------------------------------------------- predictions and errors
-
-
 LENGTH, WINDOW = 2048, 256
 
 
@@ -635,52 +563,18 @@ def entropy_received(which):
     return float(entropy_of(received / received.sum()))
 
 
-def near(which, why):
-    def accept(answer):
-        said = need(answer, before=0, sink=0, window=0)
-        refuse(
-            said[0] == said[1] == said[2],
-            "one number three times is no prediction: the three differ",
-        )
-        off = abs(said[which] - entropy_received(which))
-        refuse(off > 0.2, f"more than 0.2 from what is measured: {why}")
-
-    return accept
+@drawn
+def near(answer, which):
+    said = need(answer, before=0, sink=0, window=0)
+    equal = said[0] == said[1] == said[2]
+    refuse(equal, "one number three times is no prediction: the three differ")
+    refuse(abs(said[which] - entropy_received(which)) > 0.2)
 
 
 @unit.exercise(
-    Part(
-        "everyone looks at the token before",
-        2,
-        None,
-        near(0, "how often is each token looked at? Importance does not ask how sharp a row is"),
-    ),
-    Part(
-        "half on the first token, half on itself",
-        2,
-        None,
-        near(1, "half of everything lies on one token, the other half on all of them evenly"),
-    ),
-    Part(
-        "evenly over the last 256",
-        4,
-        None,
-        near(2, "a query looks at 256 tokens; how many queries look at a token?"),
-    ),
-    hints=[
-        "log 2048 is 7.62: every token receives the same. In which of the three maps is that "
-        "nearly so?",
-        "Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus "
-        "half of log 2048.",
-    ],
-    after="Looking at the token before, every token but two is looked at once: the entropy is log "
-    "2048 = 7.62 again, although each single row is as sharp as can be. With half of all "
-    "weight on one token it is 4.50. A window of 256 gives 7.56 and not log 256 = 5.55: "
-    "each query looks at few, but each token is looked at by as many as any other. So "
-    "importance does not see how far a head looks; minimal/analysis.py: importance sums the "
-    "columns.",
-    level="medium",
-    minutes=9,
+    Part("everyone looks at the token before", 2, None, near(0)),
+    Part("half on the first token, half on itself", 2, None, near(1)),
+    Part("evenly over the last 256", 4, None, near(2)),
 )
 def predict_entropies():
     """Predict, then measure: the entropy of token importance (natural log, Eq 11 as it should be)
@@ -692,6 +586,21 @@ def predict_entropies():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+off for everyone looks at the token before: more than 0.2 from what is measured: how often is each
+    | token looked at? Importance does not ask how sharp a row is
+off for half on the first token, half on itself: more than 0.2 from what is measured: half of
+    | everything lies on one token, the other half on all of them evenly
+off for evenly over the last 256: more than 0.2 from what is measured: a query looks at 256 tokens;
+    | how many queries look at a token?
+hint: log 2048 is 7.62: every token receives the same. In which of the three maps is that nearly so?
+hint: Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus half of
+    | log 2048.
+after: Looking at the token before, every token but two is looked at once: the entropy is log 2048 =
+    | 7.62 again, although each single row is as sharp as can be. With half of all weight on one
+    | token it is 4.50. A window of 256 gives 7.56 and not log 256 = 5.55: each query looks at few,
+    | but each token is looked at by as many as any other. So importance does not see how far a head
+    | looks; minimal/analysis.py: importance sums the columns.
 4 | more than 0.2 from what is measured
     => (7.62, 4.5, np.log(256))
 8 | more than 0.2 from what is measured
@@ -738,22 +647,7 @@ def leaks(answer):
     )
 
 
-@unit.exercise(
-    Part("an earlier token moves", 10, None, leaks),
-    hints=[
-        "Write each formula as a matrix times V_n. An output hears the future where that matrix "
-        "has something above its diagonal.",
-        "The product of two lower triangular matrices is lower triangular, and a running mean is "
-        "one of them. A may be the identity: change the last value and look at the first output.",
-    ],
-    after="Every row of J V is the sum of all values, the last included, so formula 3, which is "
-    "Eq 8 of the ResFormer paper, lets each output depend on the future. The running mean "
-    "and A A are lower triangular, as A is, and hear nothing of it. The paper's code runs "
-    "formula 2, with the identity: minimal/model/attention.py: NeuTRENO. So the paper's "
-    "remark about results can only be about formula 2, and says nothing of the printed one.",
-    level="medium",
-    minutes=12,
-)
+@unit.exercise(Part("an earlier token moves", 10, None, leaks))
 def formula_counter_example():
     """Find the error. Five outputs of a layer, with causal attention A (T,T), values V_n and V_1
     (T,D), lam a number, J a matrix of ones, M the running mean (row t is the mean of rows 0 to t):
@@ -772,6 +666,16 @@ def formula_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
+hint: Write each formula as a matrix times V_n. An output hears the future where that matrix has
+    | something above its diagonal.
+hint: The product of two lower triangular matrices is lower triangular, and a running mean is one of
+    | them. A may be the identity: change the last value and look at the first output.
+after: Every row of J V is the sum of all values, the last included, so formula 3, which is Eq 8 of
+    | the ResFormer paper, lets each output depend on the future. The running mean and A A are lower
+    | triangular, as A is, and hear nothing of it. The paper's code runs formula 2, with the
+    | identity: minimal/model/attention.py: NeuTRENO. So the paper's remark about results can only
+    | be about formula 2, and says nothing of the printed one.
 10 | A must be causal attention
      => (3, np.full((3, 3), 1 / 3), np.eye(3), np.eye(3) + LAST, 0.4)
 10 | v and v2 may differ in the LAST row only
@@ -797,20 +701,6 @@ def of_sum_one(q, k, v, k_m, v_m):
 @unit.exercise(
     Part("both layers have the same keys", 4, two_layers(True)),
     Part("two layers", 8, two_layers(False)),
-    hints=[
-        "X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of "
-        "`cross_layer` for these two layers.",
-        "Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): "
-        "that is the proof of Eq 4.",
-    ],
-    after="When the keys agree, Eq 2 is exactly the mix, so least squares must find one half "
-    "and one half; otherwise both numbers move, and nothing makes them sum to 1. The "
-    "two streams overlap, so they are fitted together: two solutions solve the two "
-    "normal equations, the third leaves them to lstsq. "
-    "notebooks/evidence/lab/studies.py: across_study asks the same of a trained model, "
-    "by cosines.",
-    level="stretch",
-    minutes=19,
 )
 def best_mix(q, k, v, k_m, v_m):
     """Stretch: the (a, b) with which a A V_n + b A V_m comes closest (least squares, all entries)
@@ -826,6 +716,16 @@ def best_mix(q, k, v, k_m, v_m):
 
 
 unit.mistakes("""
+takes: stretch, 19 minutes
+hint: X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of
+    | `cross_layer` for these two layers.
+hint: Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): that is
+    | the proof of Eq 4.
+after: When the keys agree, Eq 2 is exactly the mix, so least squares must find one half and one
+    | half; otherwise both numbers move, and nothing makes them sum to 1. The two streams overlap,
+    | so they are fitted together: two solutions solve the two normal equations, the third leaves
+    | them to lstsq. notebooks/evidence/lab/studies.py: across_study asks the same of a trained
+    | model, by cosines.
 in: maps, causal_weights, cross_layer
 12 | you fitted each coefficient alone; the two streams overlap, so they must be fitted together
      [X @ X, X @ Y], [X @ Y, Y @ Y] => [X @ X, 0], [0, Y @ Y]

@@ -3,33 +3,24 @@
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import Part, Unit, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw03_kv_cache",
     "What must the cache keep?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you
-    like.
-    Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
-    and C widths.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
+    and C widths.""",
 )
 
 
-def plan(name):
+@drawn
+def plan(r, name):
     """Two windowed layers to one that sees everything, beginning anywhere in this order."""
-
-    def make(r):
-        layers, shift, window = 9 + r.integers(4), r.integers(3), int(r.choice([128, 512, 1024]))
-        windows = [[window, window, 0][(n + shift) % 3] for n in range(layers)]
-        firsts = {windows.index(window), windows.index(0)}
-        anchors = sorted(firsts | {int(n) for n in r.permutation(7)[:3] + 2})
-        return name, windows, anchors if name == "anchors" else []
-
-    return make
+    layers, shift, window = 9 + r.integers(4), r.integers(3), int(r.choice([128, 512, 1024]))
+    windows = [[window, window, 0][(n + shift) % 3] for n in range(layers)]
+    firsts = {windows.index(window), windows.index(0)}
+    anchors = sorted(firsts | {int(n) for n in r.permutation(7)[:3] + 2})
+    return name, windows, anchors if name == "anchors" else []
 
 
 @unit.exercise(
@@ -38,20 +29,6 @@ def plan(name):
         "CLA, or keys alone, or values alone", 3, [plan("cla"), plan("share-k2"), plan("share-v2")]
     ),
     Part("anchors", 3, plan("anchors")),
-    hints=[
-        "Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and "
-        "whose values does each read under SVFormer?",
-        "First list the layers up to n that have n's window. The first of them is SVFormer's; "
-        "pairs are counted in this list, not in all layers.",
-        "The owner of layer n under anchors is the largest number in that list which is an anchor.",
-    ],
-    after="A layer can read only what was computed before it, and a layer that sees everything "
-    "finds too few rows in the ring of a windowed one, so models that mix windows share within a "
-    "kind. A plan is then two lists of layer numbers, and the cache is the distinct ones among "
-    "them. In the package every plan is a line of minimal/variants.py: PLANS, and a source that "
-    "reads another layer keeps nothing itself: minimal/model/values.py: Layer.",
-    level="medium",
-    minutes=17,
 )
 def owners(plan, windows, anchors):
     """Whose keys, and whose values, each layer reads, in a model that mixes windows: two lists of
@@ -79,6 +56,17 @@ def owners(plan, windows, anchors):
 
 
 unit.mistakes("""
+takes: medium, 17 minutes
+hint: Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and whose
+    | values does each read under SVFormer?
+hint: First list the layers up to n that have n's window. The first of them is SVFormer's; pairs are
+    | counted in this list, not in all layers.
+hint: The owner of layer n under anchors is the largest number in that list which is an anchor.
+after: A layer can read only what was computed before it, and a layer that sees everything finds too
+    | few rows in the ring of a windowed one, so models that mix windows share within a kind. A plan
+    | is then two lists of layer numbers, and the cache is the distinct ones among them. In the
+    | package every plan is a line of minimal/variants.py: PLANS, and a source that reads another
+    | layer keeps nothing itself: minimal/model/values.py: Layer.
 10 | that is notebook 05's table, for layers that all see everything: here a layer shares only with
    | layers of its own window
      if windows[m] == window =>
@@ -115,64 +103,29 @@ unit.mistakes("""
 """)
 
 
-def model(plan, key_bits, value_bits, odd=0):
+@drawn
+def model(r, plan, key_bits, value_bits, odd=0):
     """A maker of model shapes with fewer key/value heads than query heads."""
+    G = int(r.integers(1, 4))
+    layers, batch, tokens = 2 * r.integers(2, 9) + odd, r.integers(1, 9), r.integers(100, 5000)
+    heads, width = G * r.integers(2, 5), r.choice([32, 64, 128])
+    return plan, layers, batch, tokens, heads, G, width, key_bits, value_bits
 
-    def make(r):
-        G = int(r.integers(1, 4))
-        return (
-            plan,
-            2 * r.integers(2, 9) + odd,
-            r.integers(1, 9),
-            r.integers(100, 5000),
-            G * r.integers(2, 5),
-            G,
-            r.choice([32, 64, 128]),
-            key_bits,
-            value_bits,
-        )
 
-    return make
+two_plans = [
+    *(model("svformer", 16, 8), model("cla", 8, 4)),
+    *(model("cla", 16, 4, odd=1), model("svformer", 8, 4, odd=1)),
+]
+
+
+def skipping(r):
+    return "skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4
 
 
 @unit.exercise(
-    Part(
-        "standard, with grouped heads",
-        4,
-        [model("standard", bits, bits) for bits in (16, 8, 4)],
-    ),
-    Part(
-        "SVFormer and CLA",
-        4,
-        [
-            model("svformer", 16, 8),
-            model("cla", 8, 4),
-            model("cla", 16, 4, odd=1),
-            model("svformer", 8, 4, odd=1),
-        ],
-    ),
-    Part(
-        "SkipV1Former",
-        4,
-        lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4),
-    ),
-    hints=[
-        "A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How "
-        "many rows has a stream, and how many streams of keys, and of values, does each plan keep?",
-        "SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. "
-        "Mind odd depths.",
-        "SkipV1Former: above layer 0 half of the value heads are its own; the others are layer "
-        "0's, cached there.",
-    ],
-    after="Every plan is a number of key streams and a number of value streams of B T G rows; "
-    "minimal/model/count.py: count finds them by running two tokens through the model. "
-    "A scale weighs most where rows are narrow: at 4 bits and a width of 32 it is two "
-    "bytes of eighteen. README's question: SVFormer keeps L + 1 streams, GQA with two "
-    "query heads to a key head the bytes of L, so GQA's cache is the smaller one at any depth. The "
-    "abstract's 'better than GQA and CLA' is about loss: section 4.6 finds it at 64,000 "
-    "tokens, and at 2,048 the reverse for GQA, so ask for length and bytes beside it.",
-    level="medium",
-    minutes=19,
+    Part("standard, with grouped heads", 4, [model("standard", bits, bits) for bits in (16, 8, 4)]),
+    Part("SVFormer and CLA", 4, two_plans),
+    Part("SkipV1Former", 4, skipping),
 )
 def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, value_bits):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
@@ -201,6 +154,20 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, val
 
 
 unit.mistakes("""
+takes: medium, 19 minutes
+hint: A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How many
+    | rows has a stream, and how many streams of keys, and of values, does each plan keep?
+hint: SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind
+    | odd depths.
+hint: SkipV1Former: above layer 0 half of the value heads are its own; the others are layer 0's,
+    | cached there.
+after: Every plan is a number of key streams and a number of value streams of B T G rows;
+    | minimal/model/count.py: count finds them by running two tokens through the model. A scale
+    | weighs most where rows are narrow: at 4 bits and a width of 32 it is two bytes of eighteen.
+    | README's question: SVFormer keeps L + 1 streams, GQA with two query heads to a key head the
+    | bytes of L, so GQA's cache is the smaller one at any depth. The abstract's 'better than GQA
+    | and CLA' is about loss: section 4.6 finds it at 64,000 tokens, and at 2,048 the reverse for
+    | GQA, so ask for length and bytes beside it.
 12 | you counted the query heads; the cache holds key/value heads only
      tokens * groups => tokens * heads
 12 | you counted bits; a byte has eight of them
@@ -252,20 +219,6 @@ def heads(T, S, H, G, K):
 @unit.exercise(
     Part("more value heads than key heads", 7, heads(5, 5, 6, 2, 3)),
     Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1, 2)),
-    hints=[
-        "Give every query head its key head and its value head, then it is ordinary attention: "
-        "repeat_interleave, not repeat.",
-        "The mask compares absolute positions: query t stands at t + S - T.",
-    ],
-    after="A map belongs to a query head, so who shares keys and who shares values are two "
-    "questions: neighbours share (0, 0, 1, 1), by repeat_interleave, once for each. The "
-    "einsum solution copies nothing: it looks at the heads as G groups for the scores "
-    "and as K groups for the values. The package's "
-    "definition is minimal/kernels/reference.py: weights, and "
-    "minimal/kernels/decode.py: split gives one program all query heads of a key head, "
-    "so that each key is read once.",
-    level="medium",
-    minutes=14,
 )
 def grouped_attention(q, k, v):
     """Causal attention with fewer key heads than query heads, and another number of value heads: q
@@ -284,6 +237,15 @@ def grouped_attention(q, k, v):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
+hint: Give every query head its key head and its value head, then it is ordinary attention:
+    | repeat_interleave, not repeat.
+hint: The mask compares absolute positions: query t stands at t + S - T.
+after: A map belongs to a query head, so who shares keys and who shares values are two questions:
+    | neighbours share (0, 0, 1, 1), by repeat_interleave, once for each. The einsum solution copies
+    | nothing: it looks at the heads as G groups for the scores and as K groups for the values. The
+    | package's definition is minimal/kernels/reference.py: weights, and minimal/kernels/decode.py:
+    | split gives one program all query heads of a key head, so that each key is read once.
 in: causal_weights
 12 | you gave the values the groups of the keys; there are more value heads, so fewer query heads
    | share one
@@ -313,29 +275,11 @@ in: causal_weights
 """)
 
 
-@unit.exercise(
-    Part(
-        "half the heads",
-        8,
-        [
-            lambda r: normals(r, (2, 5, 2, 3), (2, 5, 8, 3)),
-            lambda r: normals(r, (2, 5, 3, 3), (2, 5, 12, 3)),
-            lambda r: normals(r, (2, 5, 2, 3), (2, 5, 12, 3)),
-        ],
-    ),
-    hints=[
-        "With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, "
-        "and heads 4 to 7 are heads 4 to 7 of v1.",
-        "First make half as many heads as v1 has out of v, then one torch.cat with the upper half "
-        "of v1 along the head dimension.",
-    ],
-    after="The upper half of the heads is the first layer's, where it is cached already, and the "
-    "lower half shares fewer heads: two ways of saving that multiply, as GQA and SVFormer do. In "
-    "the package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review "
-    "and abstract, so the order of the heads is our reading.",
-    level="medium",
-    minutes=10,
-)
+def values(G, H):
+    return lambda r: normals(r, (2, 5, G, 3), (2, 5, H, 3))
+
+
+@unit.exercise(Part("half the heads", 8, [values(2, 8), values(3, 12), values(2, 12)]))
 def skip_heads(v, v1):
     """SkipV1Former's values with fewer heads of its own: v (B,T,G,D) of this layer, v1 (B,T,H,D) of
     the first -> (B,T,H,D).
@@ -350,6 +294,15 @@ def skip_heads(v, v1):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, and
+    | heads 4 to 7 are heads 4 to 7 of v1.
+hint: First make half as many heads as v1 has out of v, then one torch.cat with the upper half of v1
+    | along the head dimension.
+after: The upper half of the heads is the first layer's, where it is cached already, and the lower
+    | half shares fewer heads: two ways of saving that multiply, as GQA and SVFormer do. In the
+    | package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review and
+    | abstract, so the order of the heads is our reading.
 8 | that is notebook 05's line, which borrows as many heads as are missing: here each of the layer's
   | own heads serves several, and only the upper half is borrowed
     => np.concatenate([v, v1[:, :, v.shape[2] :]], 2)
@@ -369,15 +322,13 @@ unit.mistakes("""
 """)
 
 
-def stack(L, S=None):
-    def make(r):
-        B, T, C = 2, 5, 6
-        matrices = [0.4 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
-        return *normals(
-            r, *([(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)])
-        ), *matrices
-
-    return make
+@drawn
+def stack(r, L, S=None):
+    B, T, C = 2, 5, 6
+    matrices = [0.4 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
+    return *normals(
+        r, *([(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)])
+    ), *matrices
 
 
 def heard(q, k, v):
@@ -388,17 +339,6 @@ def heard(q, k, v):
 @unit.exercise(
     Part("one layer", 4, stack(1)),
     Part("several layers", 8, stack(3)),
-    hints=[
-        "Compute v = x @ wv once, before the loop over layers.",
-        "In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].",
-    ],
-    after="What is shared is the product V_1, not the matrix: W_V applied to each layer's own "
-    "stream would give other values in every layer, and nothing would be saved. "
-    "minimal/model/values.py: Layer hands out the owner's rows. One solution of the "
-    "three is only svformer_step, token by token: that both agree is the promise of a "
-    "cache.",
-    level="medium",
-    minutes=16,
 )
 def svformer(x, wq, wk, wv, wo):
     """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) ->
@@ -416,6 +356,13 @@ def svformer(x, wq, wk, wv, wo):
 
 
 unit.mistakes(r"""
+takes: medium, 16 minutes
+hint: Compute v = x @ wv once, before the loop over layers.
+hint: In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].
+after: What is shared is the product V_1, not the matrix: W_V applied to each layer's own stream
+    | would give other values in every layer, and nothing would be saved. minimal/model/values.py:
+    | Layer hands out the owner's rows. One solution of the three is only svformer_step, token by
+    | token: that both agree is the promise of a cache.
 in: heard, causal_weights
  8 | you shared the matrix W_V and applied it to each layer's stream; SVFormer shares the values
    | themselves, computed once from the input
@@ -448,21 +395,6 @@ in: heard, causal_weights
 @unit.exercise(
     Part("the first token, from an empty cache", 4, stack(3, S=0)),
     Part("a later token", 8, stack(3, S=4)),
-    hints=[
-        "The value row is made once, from the input x of the first layer, and appended to `value` "
-        "before the loop.",
-        "Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is "
-        "needed: why?).",
-        "Collect the L grown key tensors in a list and torch.stack them at the end.",
-    ],
-    after="The value row is made once, from the first layer's input, and L key rows join it: "
-    "L + 1 rows a token. The newest token may see all of them, so no mask is needed. "
-    "README's question: with V_1 stored again in every layer the outputs stay right and "
-    "the bytes grow; svformer, which has no cache, would pass, and svformer_step would "
-    "not, since it must return one value stream. In the package "
-    "minimal/model/values.py: Layer keeps nothing, and so cannot store it twice.",
-    level="medium",
-    minutes=15,
 )
 def svformer_step(x, keys, value, wq, wk, wv, wo):
     """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> the three, with S
@@ -479,6 +411,17 @@ def svformer_step(x, keys, value, wq, wk, wv, wo):
 
 
 unit.mistakes(r"""
+takes: medium, 15 minutes
+hint: The value row is made once, from the input x of the first layer, and appended to `value`
+    | before the loop.
+hint: Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is needed:
+    | why?).
+hint: Collect the L grown key tensors in a list and torch.stack them at the end.
+after: The value row is made once, from the first layer's input, and L key rows join it: L + 1 rows
+    | a token. The newest token may see all of them, so no mask is needed. README's question: with
+    | V_1 stored again in every layer the outputs stay right and the bytes grow; svformer, which has
+    | no cache, would pass, and svformer_step would not, since it must return one value stream. In
+    | the package minimal/model/values.py: Layer keeps nothing, and so cannot store it twice.
 in: heard, causal_weights
  8 | you put the new row in front of the cached ones; it belongs behind them
      [value, x @ wv] => [x @ wv, value]
@@ -506,19 +449,17 @@ in: heard, causal_weights
 """)
 
 
-def curves(cross):
-    def make(r):
-        steps = np.arange(160)
-        baseline = 3 + 4 * np.exp(-steps / 40)
-        trend = (steps - 70 - r.integers(20)) / 400 if cross else -0.5 + steps / 900
-        spike = 2.0 * (steps == 20 + r.integers(20))  # one bad batch: only the raw curves cross
-        return (
-            baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3),
-            baseline,
-            r.integers(20, 30),
-        )
-
-    return make
+@drawn
+def curves(r, cross):
+    steps = np.arange(160)
+    baseline = 3 + 4 * np.exp(-steps / 40)
+    trend = (steps - 70 - r.integers(20)) / 400 if cross else -0.5 + steps / 900
+    spike = 2.0 * (steps == 20 + r.integers(20))  # one bad batch: only the raw curves cross
+    return (
+        baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3),
+        baseline,
+        r.integers(20, 30),
+    )
 
 
 def smooth(r):
@@ -537,19 +478,6 @@ def touching(r):
 @unit.exercise(
     Part("noisy curves", 5, [curves(True), curves(True), curves(True), touching]),
     Part("never overtaken, or once", 3, [curves(False), smooth, curves(False)]),
-    hints=[
-        "m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of "
-        "them (unfold).",
-        "The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1.",
-    ],
-    after="Noisy curves cross many times, so 'the step at which it is overtaken' means "
-    "nothing before you name the average, the crossing and the step that is called by "
-    "it. Here it is the first crossing, called by the first step of its window. "
-    "notebooks/course/crossings.py: critical_point takes the last one, after which the "
-    "method never leads again, and calls it by where the window ends: say which, before "
-    "you compare two such numbers.",
-    level="medium",
-    minutes=10,
 )
 def critical_point(method, baseline, window):
     """The step (a whole number) at which the baseline overtakes the method, from two loss curves
@@ -566,6 +494,15 @@ def critical_point(method, baseline, window):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them
+    | (unfold).
+hint: The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1.
+after: Noisy curves cross many times, so 'the step at which it is overtaken' means nothing before
+    | you name the average, the crossing and the step that is called by it. Here it is the first
+    | crossing, called by the first step of its window. notebooks/course/crossings.py:
+    | critical_point takes the last one, after which the method never leads again, and calls it by
+    | where the window ends: say which, before you compare two such numbers.
 8 | you read the raw difference; it is noisy: average it over the window first
     gap = method - baseline => gap, window = method - baseline, 1
 8 | you took the first average that is not negative; the method must have been ahead (negative) just
@@ -597,56 +534,14 @@ def saved(windows, tokens):
 SIX_OF_24 = 100 * (1 - (24 + 6) / 48)  # six layers of 24 make values
 
 
-def near(which, value, why, within=5):
-    def accept(answer):
-        said = per_cent(need(answer, full=0, sssl=0, one=0)[which])
-        refuse(abs(said - value) > within, f"more than {within} points from the count: {why}")
-
-    return accept
+near = guesses("full", "sssl", "one")
+SSSL, ONE_IN_12 = saved([512, 512, 512, 0] * 3, 65536), saved([512] * 11 + [0], 65536)
 
 
 @unit.exercise(
-    Part(
-        "24 layers, six of which make values",
-        3,
-        None,
-        near(0, SIX_OF_24, "all 24 streams of keys stay, and six of values"),
-    ),
-    Part(
-        "three windows to one full layer",
-        3,
-        None,
-        near(
-            1,
-            saved([512, 512, 512, 0] * 3, 65536),
-            "the standard model's windowed layers keep 513 rows each; V_1, which stays whole, is "
-            "not one of many",
-        ),
-    ),
-    Part(
-        "one full layer in twelve",
-        2,
-        None,
-        near(
-            2,
-            saved([512] * 11 + [0], 65536),
-            "as long as one reader sees everything, V_1 stays whole; what do the other eleven "
-            "value streams weigh?",
-            within=2,
-        ),
-    ),
-    hints=[
-        "Write the numbers down before you compute anything; then let `windowed_bytes` below "
-        "correct you.",
-        "In full streams: windowed layers weigh next to nothing. What is left of the two caches?",
-    ],
-    after="Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three "
-    "windows to a full layer, and 4.0 with one full layer in twelve. The "
-    "windowed layers had little to save, and V_1 must stay whole as long as one reader "
-    "sees everything. notebooks/course/memory.py: counter counts it for any plan, with "
-    "rings=True.",
-    level="easy",
-    minutes=5,
+    Part("24 layers, six of which make values", 3, None, near(0, SIX_OF_24, 5, per_cent)),
+    Part("three windows to one full layer", 3, None, near(1, SSSL, 5, per_cent)),
+    Part("one full layer in twelve", 2, None, near(2, ONE_IN_12, 2, per_cent)),
 )
 def predict_savings():
     """Predict, then count: how many per cent of the standard cache are saved? Three numbers.
@@ -656,14 +551,24 @@ def predict_savings():
     512 keys to their left and keep no more than they see. (3) SVFormer, 12 layers of which only the
     last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
     """
-    return (
-        SIX_OF_24,
-        saved([512, 512, 512, 0] * 3, 65536),
-        saved([512] * 11 + [0], 65536),
-    )
+    return SIX_OF_24, SSSL, ONE_IN_12
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+off for 24 layers, six of which make values: more than 5 points from the count: all 24 streams of
+    | keys stay, and six of values
+off for three windows to one full layer: more than 5 points from the count: the standard model's
+    | windowed layers keep 513 rows each; V_1, which stays whole, is not one of many
+off for one full layer in twelve: more than 2 points from the count: as long as one reader sees
+    | everything, V_1 stays whole; what do the other eleven value streams weigh?
+hint: Write the numbers down before you compute anything; then let `windowed_bytes` below correct
+    | you.
+hint: In full streams: windowed layers weigh next to nothing. What is left of the two caches?
+after: Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three windows
+    | to a full layer, and 4.0 with one full layer in twelve. The windowed layers had little to
+    | save, and V_1 must stay whole as long as one reader sees everything.
+    | notebooks/course/memory.py: counter counts it for any plan, with rings=True.
 8 | per cent, not a fraction
     => (0.375, 0.337, 0.04)
 3 | more than 5 points from the count
@@ -706,21 +611,7 @@ def ring_fails(answer):
     )
 
 
-@unit.exercise(
-    Part("the sentence, and a case", 8, None, ring_fails),
-    hints=[
-        "The mask lets row - col be 0, 1, …, N. Count them.",
-        "Test each sentence on three keys and N = 2.",
-        "Make the key exactly N places back match the query strongly, and give it a value unlike "
-        "all the others.",
-    ],
-    after="row - col may be 0, 1, …, N, which are N + 1 keys, so a ring of N has lost the "
-    "oldest of them. If that key matches the query and has a value of its own, the "
-    "outputs differ. minimal/model/cache.py: Cache keeps N rows between steps and the "
-    "new row makes N + 1: both counts are right, if one says when one counts.",
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("the sentence, and a case", 8, None, ring_fails))
 def ring_counter_example():
     """Find the error. A window of N is masked by `row - col <= N`, and a ring keeps the newest rows
     of a cache. One of four sentences is false; return its number and a case: (which, q, k, v, N).
@@ -734,6 +625,15 @@ def ring_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: The mask lets row - col be 0, 1, …, N. Count them.
+hint: Test each sentence on three keys and N = 2.
+hint: Make the key exactly N places back match the query strongly, and give it a value unlike all
+    | the others.
+after: row - col may be 0, 1, …, N, which are N + 1 keys, so a ring of N has lost the oldest of
+    | them. If that key matches the query and has a value of its own, the outputs differ.
+    | minimal/model/cache.py: Cache keeps N rows between steps and the new row makes N + 1: both
+    | counts are right, if one says when one counts.
 8 | sentence 1 is true
     => (1, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2)
 8 | sentence 4 is true
@@ -749,14 +649,12 @@ unit.mistakes("""
 OWN = [0, 1, 2, 3, 4, 5]
 
 
-def windowed(keys=OWN, values=OWN):
-    def make(r):
-        L, tokens = 6, r.integers(700, 2000)
-        windows = [int(w) for w in r.choice([0, 64, 200, 512, 3000], L)]
-        windows[0], windows[1], windows[4], windows[5] = 64, 512, 200, 0
-        return list(keys), list(values), windows, 2, tokens, 3, 32, 2
-
-    return make
+@drawn
+def windowed(r, keys=OWN, values=OWN):
+    L, tokens = 6, r.integers(700, 2000)
+    windows = [int(w) for w in r.choice([0, 64, 200, 512, 3000], L)]
+    windows[0], windows[1], windows[4], windows[5] = 64, 512, 200, 0
+    return list(keys), list(values), windows, 2, tokens, 3, 32, 2
 
 
 @unit.exercise(
@@ -770,18 +668,6 @@ def windowed(keys=OWN, values=OWN):
             windowed([0, 0, 2, 2, 4, 4], [0, 0, 0, 0, 4, 4]),
         ],
     ),
-    hints=[
-        "Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).",
-        "For each distinct owner of keys, and of values: the largest need among the layers that "
-        "read it.",
-    ],
-    after="A stream lasts as long as its widest reader looks back, whoever made it: an owner "
-    "with a short window may have to keep everything for a reader without one. In the "
-    "package that is the `reach` of minimal/model/tape.py: Tape.keep_rows. The einsum "
-    "solution says it in one line, a dictionary from stream and owner to the largest "
-    "need.",
-    level="stretch",
-    minutes=21,
 )
 def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size):
     """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND
@@ -800,6 +686,14 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
 
 
 unit.mistakes("""
+takes: stretch, 21 minutes
+hint: Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).
+hint: For each distinct owner of keys, and of values: the largest need among the layers that read
+    | it.
+after: A stream lasts as long as its widest reader looks back, whoever made it: an owner with a
+    | short window may have to keep everything for a reader without one. In the package that is the
+    | `reach` of minimal/model/tape.py: Tape.keep_rows. The einsum solution says it in one line, a
+    | dictionary from stream and owner to the largest need.
 10 | a window of N keys to the left keeps N + 1 rows, itself included
      w + 1 => w
  6 | a window of 0 means all: it is the widest of its readers, not the narrowest

@@ -4,28 +4,19 @@ import math
 
 import numpy as np
 
-from homework.marking import For, Part, Unit, need, normals, per_cent, refuse
+from homework.by_index import normed
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw04_value_embeddings",
     "What do the lambdas say?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as
-    often as you like.
-    Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers
-    (numbered from 0). A value embedding ve is read from a table by token id.
-    Functions answer in the dtype of their inputs, and leave these as they were.
-""",
+    """Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers
+    (numbered from 0). A value embedding ve is read from a table by token id.""",
 )
 
 
 def size(x):
     return np.linalg.norm(x, axis=-1)
-
-
-def rms(x):
-    """Every last-dimension row divided by the root of its mean square."""
-    return x / np.sqrt(np.mean(x * x, -1, keepdims=True))
 
 
 def gaps(r):
@@ -42,18 +33,6 @@ def gaps(r):
         [lambda r: (16, 3, [7, 14]), lambda r: (16, 3, [1]), lambda r: (16, 3, [0, 7, 15])],
     ),
     Part("other depths", 4, gaps),
-    hints=[
-        "List the layers that have attention, in order. Which of them read at the lower end, and "
-        "which at the upper?",
-        "With `able` as that list: able[t] and able[t - tables] read table t.",
-    ],
-    after="The last layers read the same tables in the same order, 0 with 13, 1 with 14, 2 "
-    "with 15, so three tables serve six layers and each learns from two places. A value needs "
-    "attention to carry it, so the gap of layer 7 costs nothing where it lies, and would move the "
-    "rule at either end. In the package: minimal/model/pieces.py: modded_value, scaled to other "
-    "depths.",
-    level="easy",
-    minutes=8,
 )
 def table_of(layers, tables, without):
     """Which value table does each layer read? A list of `layers` numbers, -1 for none.
@@ -71,6 +50,14 @@ def table_of(layers, tables, without):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
+hint: List the layers that have attention, in order. Which of them read at the lower end, and which
+    | at the upper?
+hint: With `able` as that list: able[t] and able[t - tables] read table t.
+after: The last layers read the same tables in the same order, 0 with 13, 1 with 14, 2 with 15, so
+    | three tables serve six layers and each learns from two places. A value needs attention to
+    | carry it, so the gap of layer 7 costs nothing where it lies, and would move the rule at either
+    | end. In the package: minimal/model/pieces.py: modded_value, scaled to other depths.
 8 | those are notebook 06's layers, counted among all; a layer without attention has no values, so
   | neither end counts it
     if n not in without =>
@@ -100,35 +87,18 @@ unit.mistakes("""
 """)
 
 
-def value(shared):
+@drawn
+def value(r, shared):
     """Six heads of v, and a table with `shared` heads, or none. The mean square of v is about 100:
     next to it an epsilon of 1e-5 is nothing, one of 1e-2 is not."""
-
-    def make(r):
-        v, ve = normals(r, (2, 4, 6, 5), (2, 4, 5 * max(shared, 1)))
-        v = rms(v) * (8 + 4 * r.random((2, 4, 6, 1)))
-        return v, 2 * ve if shared else None, 1.7, -0.6
-
-    return make
+    v, ve = normals(r, (2, 4, 6, 5), (2, 4, 5 * max(shared, 1)))
+    v = normed(v) * (8 + 4 * r.random((2, 4, 6, 1)))
+    return v, 2 * ve if shared else None, 1.7, -0.6
 
 
 @unit.exercise(
     Part("with a table", 6, [value(3), value(2), value(6)]),
     Part("a layer without one", 4, value(0)),
-    hints=[
-        "v / sqrt(mean of v² over the last dimension), before anything else.",
-        "ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, "
-        "and which of them does head h of v read?",
-        "Without a table (ve is None) only the first term is left.",
-    ],
-    after="v has a root mean square of 1 in every head when it is mixed; ve has whatever size "
-    "its rows have grown to, and a table with fewer heads is as much smaller as a cache "
-    "of fewer heads would be. So s1 alone does not say how much arrives: a table twice "
-    "as large with half of s1 gives the same value. In the package "
-    "minimal/model/values.py: Mix joins the two, and the norm of v is in "
-    "minimal/model/values.py: Own.through.",
-    level="medium",
-    minutes=15,
 )
 def mixed_value(v, ve, s0, s1):
     """The value of a modded-nanogpt layer whose table is smaller, s0 * rmsnorm(v) + s1 * ve: v
@@ -139,7 +109,7 @@ def mixed_value(v, ve, s0, s1):
     here).
     """
     H, D = v.shape[2:]
-    out = s0 * rms(v)
+    out = s0 * normed(v)
     if ve is not None:
         heads = ve.reshape(*v.shape[:2], -1, D)
         G = heads.shape[2]
@@ -149,63 +119,53 @@ def mixed_value(v, ve, s0, s1):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
+hint: v / sqrt(mean of v² over the last dimension), before anything else.
+hint: ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, and
+    | which of them does head h of v read?
+hint: Without a table (ve is None) only the first term is left.
+after: v has a root mean square of 1 in every head when it is mixed; ve has whatever size its rows
+    | have grown to, and a table with fewer heads is as much smaller as a cache of fewer heads would
+    | be. So s1 alone does not say how much arrives: a table twice as large with half of s1 gives
+    | the same value. In the package minimal/model/values.py: Mix joins the two, and the norm of v
+    | is in minimal/model/values.py: Own.through.
  6 | your heads take the table's heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
    | 1, 2, 2)
      h * G // H => h % G
 10 | v is RMS-normalised in every head before it is mixed (the blog's formula leaves that out)
-     rms(v) => v
+     normed(v) => v
 10 | you normalised all heads together; each head has its own root mean square
-     rms(v) => rms(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
+     normed(v) => normed(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
  6 | the value embedding is not normalised; only v is
-     s1 * heads => s1 * rms(heads)
+     s1 * heads => s1 * normed(heads)
 10 | s0 belongs to v and s1 to the value embedding
-     s0 * rms => s1 * rms
+     s0 * normed => s1 * normed
      and: s1 * heads => s0 * heads
 10 | yours have length 1 before they are mixed; wanted root mean SQUARE 1
-     rms(v) => rms(v) / D**0.5
+     normed(v) => normed(v) / D**0.5
  6 | s0 stands on the value and s1 on the table's row; you exchanged them
-     s0 * rms => (s0 if ve is None else s1) * rms
+     s0 * normed => (s0 if ve is None else s1) * normed
      and: s1 * heads => s0 * heads
  6 | s0 is missing: it multiplies the normed value
-     s0 * rms => (s0 if ve is None else 1) * rms
+     s0 * normed => (s0 if ve is None else 1) * normed
  6 | the table's row is ADDED; the value stays
-     s0 * rms => (s0 if ve is None else 0) * rms
+     s0 * normed => (s0 if ve is None else 0) * normed
 """)
 
 
-def streams(mixing, skipping):
-    def make(r):
-        L = 7
-        lambdas = r.normal(size=(L, 2)) + [1, 0] if mixing else np.tile([1.0, 0.0], (L, 1))
-        skips = [[0, 6], [2, 5], [2, 6]] if skipping else []
-        return (
-            *normals(r, (2, 3, 5)),
-            0.5 * r.normal(size=(L, 5, 5)),
-            lambdas,
-            skips,
-            r.normal(size=len(skips)) + 1,
-        )
-
-    return make
+@drawn
+def streams(r, mixing, skipping):
+    L = 7
+    lambdas = r.normal(size=(L, 2)) + [1, 0] if mixing else np.tile([1.0, 0.0], (L, 1))
+    skips = [[0, 6], [2, 5], [2, 6]] if skipping else []
+    x, w, gains = normals(r, (2, 3, 5), (L, 5, 5), len(skips))
+    return x, 0.5 * w, lambdas, skips, gains + 1
 
 
 @unit.exercise(
     Part("x0 alone", 4, streams(True, False)),
     Part("skips alone", 4, streams(False, True)),
     Part("both", 8, streams(True, True)),
-    hints=[
-        "Keep a list out = []; after each block out.append(x).",
-        "Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] "
-        "x + l[i,1] x0; (3) the block.",
-        "With lambdas (1, 0) and no skips it must be the plain stack.",
-    ],
-    after="The skip is added first, so the first lambda scales it together with the stream. "
-    "In the package the order is that of minimal/model/pieces.py: MODDED_PIECES, "
-    "minimal/model/residual.py: UNet before minimal/model/residual.py: Lambdas. "
-    "README's question: saved above its block, a skip carries what goes into the source "
-    "layer, so that layer is skipped as well; all shapes fit, and nothing fails.",
-    level="medium",
-    minutes=17,
 )
 def unet(x0, w, lambdas, skips, weights):
     """The residual stream of modded-nanogpt (medium) around L toy blocks, block_i(x) = x + tanh(x @
@@ -229,6 +189,16 @@ def unet(x0, w, lambdas, skips, weights):
 
 
 unit.mistakes(r"""
+takes: medium, 17 minutes
+hint: Keep a list out = []; after each block out.append(x).
+hint: Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] x +
+    | l[i,1] x0; (3) the block.
+hint: With lambdas (1, 0) and no skips it must be the plain stack.
+after: The skip is added first, so the first lambda scales it together with the stream. In the
+    | package the order is that of minimal/model/pieces.py: MODDED_PIECES,
+    | minimal/model/residual.py: UNet before minimal/model/residual.py: Lambdas. README's question:
+    | saved above its block, a skip carries what goes into the source layer, so that layer is
+    | skipped as well; all shapes fit, and nothing fails.
  8 | the skip comes first: it is added, and the sum is mixed with x0
      for (source => x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t]\n        for (source
      and: x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t] =>
@@ -271,16 +241,6 @@ def sigmoid(z):
 @unit.exercise(
     Part("a gate that has learned nothing", 4, gating(0)),
     Part("any gate", 6, gating(1)),
-    hints=[
-        "x[..., :12] @ w.T is (B,T,H): one number a token and head.",
-        "Give it a last dimension before it meets ve.",
-    ],
-    after="The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, and the "
-    "table is heard from the first step. A lambda is one number for all tokens; this is "
-    "one a token and head, read from twelve entries of the stream. In the package: "
-    "minimal/model/values.py: Gate.",
-    level="easy",
-    minutes=5,
 )
 def gated_value(v, ve, x, w):
     """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve
@@ -294,6 +254,12 @@ def gated_value(v, ve, x, w):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: x[..., :12] @ w.T is (B,T,H): one number a token and head.
+hint: Give it a last dimension before it meets ve.
+after: The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, and the table is
+    | heard from the first step. A lambda is one number for all tokens; this is one a token and
+    | head, read from twelve entries of the stream. In the package: minimal/model/values.py: Gate.
 10 | the gate is 3 · sigmoid: 1.5 when its weights are zero
      3 * sigmoid => 2 * sigmoid
  6 | the gate looks at the FIRST twelve entries of x
@@ -328,34 +294,16 @@ unit.mistakes("""
 """)
 
 
-def sized(unit_size):
-    def make(r):
-        ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
-        return (
-            400 * r.normal(size=ve.shape),
-            rms(ve) if unit_size else ve,
-            5 + r.random(),
-            -1 - r.random(),
-        )
-
-    return make
+@drawn
+def sized(r, unit_size):
+    ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
+    v = 400 * r.normal(size=ve.shape)
+    return v, normed(ve) if unit_size else ve, 5 + r.random(), -1 - r.random()
 
 
 @unit.exercise(
     Part("embeddings of size one", 4, sized(True)),
     Part("embeddings of any size", 6, sized(False)),
-    hints=[
-        "The first number needs the two lambdas and nothing else.",
-        "For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 "
-        "ve); then the mean.",
-    ],
-    after="In the first part ve has a root mean square of one, like the normalised v, so both "
-    "vectors are equally long, the lengths cancel and only the lambdas are left. "
-    "Otherwise the ratio of the lambdas is no share of anything. "
-    "notebooks/evidence/lab/studies.py: layer_shares therefore measures sizes of what "
-    "arrives, on text, and not coefficients.",
-    level="medium",
-    minutes=10,
 )
 def contribution(v, ve, s0, s1):
     """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve
@@ -365,24 +313,32 @@ def contribution(v, ve, s0, s1):
     over tokens and heads of ‖s1 ve‖ / (‖s0 rmsnorm(v)‖ + ‖s1 ve‖).
     """
     a, b = abs(s0), abs(s1)
-    own = a * size(rms(v))
+    own = a * size(normed(v))
     other = b * size(ve)
     return b / (a + b), (other / (own + other)).mean()
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: The first number needs the two lambdas and nothing else.
+hint: For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 ve);
+    | then the mean.
+after: In the first part ve has a root mean square of one, like the normalised v, so both vectors
+    | are equally long, the lengths cancel and only the lambdas are left. Otherwise the ratio of the
+    | lambdas is no share of anything. notebooks/evidence/lab/studies.py: layer_shares
+    | therefore measures sizes of what arrives, on text, and not coefficients.
  6 | your second number is the first again; it must look at the vectors: ve is not normalised, so
    | its lambda says little
      (other / (own + other)).mean() => b / (a + b)
 10 | take absolute values: a negative lambda contributes as well
      abs(s0), abs(s1) => s0, s1
 10 | v is normalised before its lambda meets it, so its own size does not count
-     rms(v) => v
+     normed(v) => v
 10 | you compared the vectors without s0 and s1; wanted what is added
      own = a * => own =
      and: other = b * => other =
 10 | you divided by the length of the sum; wanted the sum of the two lengths
-     (own + other) => size(s0 * rms(v) + s1 * ve)
+     (own + other) => size(s0 * normed(v) + s1 * ve)
 10 | your lengths are squares; take their roots first
      other / (own + other) => other**2 / (own**2 + other**2)
 10 | you divided by the root of the sum of squares; wanted the sum of the two lengths
@@ -406,19 +362,6 @@ def gradients(same):
 @unit.exercise(
     Part("layer 0: both see the same gradient", 6, gradients(True)),
     Part("another layer", 6, gradients(False)),
-    hints=[
-        "m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 "
-        "** n), s / (1 - beta2 ** n).",
-        "p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.",
-        "In the first part, watch p[0] - p[1]: what stays the same, and why?",
-    ],
-    after="A step of Adam depends on the gradients alone: two scalars that see the same "
-    "gradient take the same steps, and their difference stays what it was, 1. As both "
-    "grow their ratio nears 1, which looks like agreement and is a division. The pair "
-    "is minimal/model/residual.py: Lambdas; torch.optim.Adam gives the same numbers, as "
-    "one solution shows.",
-    level="medium",
-    minutes=14,
 )
 def adam_pair(start, gradients, lr, beta1, beta2, eps):
     """The two mixing lambdas of a layer, trained by Adam: start (2,), gradients (N,2) -> their
@@ -436,6 +379,15 @@ def adam_pair(start, gradients, lr, beta1, beta2, eps):
 
 
 unit.mistakes(r"""
+takes: medium, 14 minutes
+hint: m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 **
+    | n), s / (1 - beta2 ** n).
+hint: p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.
+hint: In the first part, watch p[0] - p[1]: what stays the same, and why?
+after: A step of Adam depends on the gradients alone: two scalars that see the same gradient take
+    | the same steps, and their difference stays what it was, 1. As both grow their ratio nears 1,
+    | which looks like agreement and is a division. The pair is minimal/model/residual.py: Lambdas;
+    | torch.optim.Adam gives the same numbers, as one solution shows.
 12 | your averages start at 0 and are not corrected: divide by 1 - beta ** step
      m / (1 - beta1**n), s / (1 - beta2**n) => m, s
 12 | beta1 belongs to the mean of gradients, beta2 to the mean of their squares
@@ -480,15 +432,12 @@ def curve(x):
     return 4 * x**3 - 6 * x**2 + 3 * x
 
 
-def at_an_edge(late):
+@drawn
+def at_an_edge(r, late):
     """The last step of a window, or the first of the next one."""
-
-    def make(r):
-        raw = 3456 * curve(np.arange(5960) / 5960)
-        first = int(np.argmax(raw > 128 * r.choice([6, 8, 10, 17, 20]) + 0.01))
-        return first - 1 + late, 5960, 3456, 128
-
-    return make
+    raw = 3456 * curve(np.arange(5960) / 5960)
+    first = int(np.argmax(raw > 128 * r.choice([6, 8, 10, 17, 20]) + 0.01))
+    return first - 1 + late, 5960, 3456, 128
 
 
 @unit.exercise(
@@ -505,17 +454,6 @@ def at_an_edge(late):
         4,
         [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)],
     ),
-    hints=[
-        "x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least "
-        "1.",
-        "Half way it is 1,728 raw, so 1,792 in blocks of 128.",
-    ],
-    after="What is scheduled is how far a query looks back, in whole blocks; the length of "
-    "the sequences does not change. The cubic is flat in the middle, so half way the "
-    "window is half of the longest: 1,728, rounded up to 1,792. In the package: "
-    "minimal/training/recipes.py: window.",
-    level="easy",
-    minutes=5,
 )
 def window(step, steps, longest, block):
     """The attention window (a whole number) at a training step: the smallest positive multiple of
@@ -528,6 +466,12 @@ def window(step, steps, longest, block):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least 1.
+hint: Half way it is 1,728 raw, so 1,792 in blocks of 128.
+after: What is scheduled is how far a query looks back, in whole blocks; the length of the sequences
+    | does not change. The cubic is flat in the middle, so half way the window is half of the
+    | longest: 1,728, rounded up to 1,792. In the package: minimal/training/recipes.py: window.
 8 | round up to whole blocks
     max(1, math.ceil(raw / block)) => max(0, math.floor((raw - 1) / block))
 4 | at step 0 the curve is 0, but a window has at least one block
@@ -549,52 +493,12 @@ unit.mistakes("""
 """)
 
 
-def near(which, wanted, within, why):
-    def accept(answer):
-        said = need(answer, second=0, share=0)[which]
-        refuse(abs((per_cent(said) if which else said) - wanted) > within, why)
-
-    return accept
+near = guesses("second", "share")
 
 
 @unit.exercise(
-    Part(
-        "layer 0",
-        3,
-        None,
-        near(
-            0,
-            16.6,
-            0.05,
-            "not within 0.05: with the same gradient at every step and twice the rate, how far "
-            "does Adam carry the second while the first goes from 1 to 9.3?",
-        ),
-    ),
-    Part(
-        "a long stream taken away",
-        3,
-        None,
-        near(
-            1,
-            60.0,
-            2,
-            "more than 2 points off: of x - 0.5 x', x' three times as long, how much of the two "
-            "lengths is 0.5 x'?",
-        ),
-    ),
-    hints=[
-        For("layer 0", "x is x0 in layer 0, so d loss / d lambda is the same number for both."),
-        For("a long stream taken away", "Call x one long. How long is 0.5 x', whatever its sign?"),
-    ],
-    after="In layer 0 both lambdas see the same gradient at every step, and a step of Adam is "
-    "as long as its rate: while the first goes 8.3 up, the second goes 16.6, and their "
-    "ratio of 0.56 says how they were trained, not what the layer prefers. Of x - 0.5 "
-    "x', x' three times as long, x' has 1.5 of 2.5 lengths, 60 per cent, by a weight of "
-    "a third. "
-    "Both stand in minimal/model/residual.py: Lambdas and minimal/model/residual.py: "
-    "UNet.",
-    level="easy",
-    minutes=5,
+    Part("layer 0", 3, None, near(0, 16.6, 0.05)),
+    Part("a long stream taken away", 3, None, near(1, 60.0, 2, per_cent)),
 )
 def predict_lambdas():
     """Predict, then check with your own functions. (1) In layer 0, where x is x0, the two mixing
@@ -606,6 +510,18 @@ def predict_lambdas():
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+off for layer 0: not within 0.05: with the same gradient at every step and twice the rate, how far
+    | does Adam carry the second while the first goes from 1 to 9.3?
+off for a long stream taken away: more than 2 points off: of x - 0.5 x', x' three times as long, how
+    | much of the two lengths is 0.5 x'?
+hint for layer 0: x is x0 in layer 0, so d loss / d lambda is the same number for both.
+hint for a long stream taken away: Call x one long. How long is 0.5 x', whatever its sign?
+after: In layer 0 both lambdas see the same gradient at every step, and a step of Adam is as long as
+    | its rate: while the first goes 8.3 up, the second goes 16.6, and their ratio of 0.56 says how
+    | they were trained, not what the layer prefers. Of x - 0.5 x', x' three times as long, x' has
+    | 1.5 of 2.5 lengths, 60 per cent, by a weight of a third. Both stand in
+    | minimal/model/residual.py: Lambdas and minimal/model/residual.py: UNet.
 3 | not within 0.05
     => (8.3, 60.0)
     => (9.3, 60.0)
@@ -642,19 +558,7 @@ def half_is_wrong(answer):
     )
 
 
-@unit.exercise(
-    Part("the sentence, and a case", 8, None, half_is_wrong),
-    hints=[
-        "Two vectors of the same length: what is the share of lam x' in x + lam x'?",
-        "Put 0, 0.2, 0.4 and 1 into every sentence.",
-    ],
-    after="The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4, where "
-    "the rule says 20. The two agree at 0 and at 1; between them lam / 2 is too low, by "
-    "8.6 points at most, near 0.41. In the package the skip is "
-    "minimal/model/residual.py: UNet.",
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("the sentence, and a case", 8, None, half_is_wrong))
 def skip_counter_example():
     """Find the error. Four sentences about late + lam * early, two streams of one length and lam
     from 0 to 1, and about the early one's share of the sum of lengths. One is false: return its
@@ -668,6 +572,12 @@ def skip_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: Two vectors of the same length: what is the share of lam x' in x + lam x'?
+hint: Put 0, 0.2, 0.4 and 1 into every sentence.
+after: The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4, where the rule says
+    | 20. The two agree at 0 and at 1; between them lam / 2 is too low, by 8.6 points at most, near
+    | 0.41. In the package the skip is minimal/model/residual.py: UNet.
 8 | sentence 1 is true
     => (1, np.ones(3), np.ones(3), 0.4)
 8 | sentence 3 is true
@@ -679,36 +589,16 @@ unit.mistakes("""
 """)
 
 
-def lookups(repeat):
-    def make(r):
-        ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
-        return (
-            ids,
-            r.normal(size=(9, 15)),
-            r.normal(size=(2, 4, 3, 5)) * 200,
-            1.7,
-            -0.6,
-            r.normal(size=(2, 4, 3, 5)),
-        )
-
-    return make
+@drawn
+def lookups(r, repeat):
+    ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
+    table, v, dout = normals(r, (9, 15), (2, 4, 3, 5), (2, 4, 3, 5))
+    return ids, table, v * 200, 1.7, -0.6, dout
 
 
 @unit.exercise(
     Part("every token once", 4, lookups(False)),
     Part("tokens that come again", 8, lookups(True)),
-    hints=[
-        "ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the "
-        "shape of v.",
-        "dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.",
-    ],
-    after="A row collects one gradient for every place where its token stands; index_add, a "
-    "product with one-hot rows and automatic differentiation give the same sum. "
-    "README's question: a row whose token does not occur has gradient 0, and AdamW "
-    "moves it all the same, by weight decay and by the mean of earlier gradients. In "
-    "the package the tables are trained so by minimal/training/optim.py: Elementwise.",
-    level="stretch",
-    minutes=19,
 )
 def lambda_gradients(ids, table, v, s0, s1, dout):
     """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table
@@ -719,17 +609,26 @@ def lambda_gradients(ids, table, v, s0, s1, dout):
     ds0, ds1, dtable = 0.0, 0.0, np.zeros(table.shape)
     for b, t in np.ndindex(ids.shape):
         g = dout[b, t].ravel()
-        ds0 += g @ rms(v[b, t]).ravel()
+        ds0 += g @ normed(v[b, t]).ravel()
         ds1 += g @ table[ids[b, t]]
         dtable[ids[b, t]] += s1 * g
     return ds0, ds1, dtable
 
 
 unit.mistakes("""
+takes: stretch, 19 minutes
+hint: ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the shape of
+    | v.
+hint: dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.
+after: A row collects one gradient for every place where its token stands; index_add, a product with
+    | one-hot rows and automatic differentiation give the same sum. README's question: a row whose
+    | token does not occur has gradient 0, and AdamW moves it all the same, by weight decay and by
+    | the mean of earlier gradients. In the package the tables are trained so by
+    | minimal/training/optim.py: Elementwise.
  8 | a token that occurs twice collects the gradients of both places; yours kept the last
      += s1 => = s1
 12 | s0 multiplies the NORMALISED v, and so does its gradient
-     rms(v[b, t]) => v[b, t]
+     normed(v[b, t]) => v[b, t]
 12 | on its way into the table the gradient passes s1
      s1 * g => g
 12 | ds0 is a SUM over all entries, not their mean
@@ -743,7 +642,7 @@ unit.mistakes("""
 12 | those are gradients of places; add them up in the table's rows, by id
      return ds0, ds1, dtable => return ds0, ds1, s1 * dout.reshape(*ids.shape, -1)
 12 | norm brings v to root mean square 1; yours has length 1
-     rms(v[b, t]) => (rms(v[b, t]) / v.shape[-1] ** 0.5)
+     normed(v[b, t]) => (normed(v[b, t]) / v.shape[-1] ** 0.5)
  8 | the places of a token are summed, not averaged
      s1 * g => s1 * g / (ids == ids[b, t]).sum()
 """)

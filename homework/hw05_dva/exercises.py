@@ -3,19 +3,14 @@
 import numpy as np
 
 from homework.by_index import causal_weights
-from homework.marking import For, Part, Unit, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw05_dva",
     "Does every pair deserve its own value?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you
-    like.
-    Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
+    """Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
     width of an MLP, L layers, H heads of width D where there are several; qr and kr are the
-    modifier's query and key.
-    Functions answer in the dtype of their inputs, and leave these as they were.
-""",
+    modifier's query and key.""",
 )
 
 
@@ -24,21 +19,7 @@ def heads(G):
     return lambda r: normals(r, (9, 6, 5), (4, 6, 5), (9, G, 5))
 
 
-@unit.exercise(
-    Part("more keys than queries", 8, [heads(3), heads(2), heads(6)]),
-    hints=[
-        "Which of the three depend on the query i, and which on the key j?",
-        "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; "
-        "and kr as many heads as v has.",
-    ],
-    after="v_j varies with the key alone, the product with both, so T times S vectors are "
-    "needed to write all of them down. Shared modifier keys answer a question of notebook "
-    "07: the third stream of the cache is then as much smaller as there are fewer heads in "
-    "it. minimal/model/attention.py: Pairs does write "
-    "them down: it is the slow reference for the layer that does not.",
-    level="easy",
-    minutes=5,
-)
+@unit.exercise(Part("more keys than queries", 8, [heads(3), heads(2), heads(6)]))
 def pair_values(v, qr, kr):
     """The value that key j offers to query i in every head, v_ij = v_j + qr_i * kr_j (entry by
     entry), with fewer heads of kr: v (S,H,D), qr (T,H,D), kr (S,G,D) -> (T,S,H,D). H // G
@@ -52,6 +33,15 @@ def pair_values(v, qr, kr):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: Which of the three depend on the query i, and which on the key j?
+hint: Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; and kr
+    | as many heads as v has.
+after: v_j varies with the key alone, the product with both, so T times S vectors are needed to
+    | write all of them down. Shared modifier keys answer a question of notebook 07: the third
+    | stream of the cache is then as much smaller as there are fewer heads in it.
+    | minimal/model/attention.py: Pairs does write them down: it is the slow reference for the layer
+    | that does not.
 8 | your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1, 1,
   | 2, 2)
     h // (H // G) => h % G
@@ -91,21 +81,6 @@ def layer(T, M):
 @unit.exercise(
     Part("one token", 4, layer(1, 2)),
     Part("a sequence", 10, layer(5, 3)),
-    hints=[
-        "For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Which factor does not depend on j? Take "
-        "it out of the sum.",
-        "Every modifier has a stream of its own under the same map, and a gate of its own outside: "
-        "nothing larger than (B,T,T) or (M,B,T,C) is made.",
-    ],
-    after="No qr_i depends on the key, so each leaves the sum: out = A v + the sum of all "
-    "qr * (A kr), one map and M + 1 streams; with one modifier the receiver can gate "
-    "only one mean, with M it can take heat from one kind of sender and comfort from "
-    "another. In the package, for M = 1: minimal/model/attention.py: Dynamic, and "
-    "minimal/kernels/dynamic_values.py: mix, which forms the map once for both. "
-    "README's question: with qr the same for every i this is standard attention with "
-    "the values x (W_V + W_KR diag(qr)), so the modifier folds into W_V.",
-    level="medium",
-    minutes=13,
 )
 def dva(x, wq, wk, wv, wqr, wkr):
     """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
@@ -125,6 +100,17 @@ def dva(x, wq, wk, wv, wqr, wkr):
 
 
 unit.mistakes("""
+takes: medium, 13 minutes
+hint: For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Which factor does not depend on j? Take it
+    | out of the sum.
+hint: Every modifier has a stream of its own under the same map, and a gate of its own outside:
+    | nothing larger than (B,T,T) or (M,B,T,C) is made.
+after: No qr_i depends on the key, so each leaves the sum: out = A v + the sum of all qr * (A kr),
+    | one map and M + 1 streams; with one modifier the receiver can gate only one mean, with M it
+    | can take heat from one kind of sender and comfort from another. In the package, for M = 1:
+    | minimal/model/attention.py: Dynamic, and minimal/kernels/dynamic_values.py: mix, which forms
+    | the map once for both. README's question: with qr the same for every i this is standard
+    | attention with the values x (W_V + W_KR diag(qr)), so the modifier folds into W_V.
 in: causal_weights
 14 | only your first modifier arrives; the sum runs over all M of them
      zip(qr, kr) => zip(qr[:1], kr[:1])
@@ -169,16 +155,6 @@ in: causal_weights
         5,
         lambda r: (r.integers(2, 30), r.integers(100, 3000), 64 * r.integers(2, 20), 2),
     ),
-    hints=[
-        "All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.",
-        "For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.",
-    ],
-    after="For one sequence of 512, width 768 and float32, all v_ij are 805 MB and the "
-    "factored form makes 4.2 MB, 192 times less: so the pair itself is cheap once it is "
-    "written well. The two forms are minimal/model/attention.py: Pairs and "
-    "minimal/model/attention.py: Dynamic, and a test holds that they agree.",
-    level="easy",
-    minutes=4,
 )
 def pair_bytes(batch, tokens, width, size):
     """Bytes (two whole numbers) that one layer makes on the way, for `tokens` queries and keys and
@@ -193,6 +169,13 @@ def pair_bytes(batch, tokens, width, size):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.
+hint: For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.
+after: For one sequence of 512, width 768 and float32, all v_ij are 805 MB and the factored form
+    | makes 4.2 MB, 192 times less: so the pair itself is cheap once it is written well. The two
+    | forms are minimal/model/attention.py: Pairs and minimal/model/attention.py: Dynamic, and a
+    | test holds that they agree.
 8 | those are elements; a byte count multiplies by the size of one
     width * size => width
     and: width) * size => width)
@@ -230,34 +213,16 @@ unit.mistakes("""
 """)
 
 
-def model(plan):
-    return lambda r: (
-        plan,
-        r.integers(2, 13),
-        64 * r.integers(2, 20),
-        r.integers(1000, 60000),
-        r.integers(64, 1025),
-    )
+@drawn
+def model(r, plan):
+    layers, width = r.integers(2, 13), 64 * r.integers(2, 20)
+    return plan, layers, width, r.integers(1000, 60000), r.integers(64, 1025)
 
 
 @unit.exercise(
     Part("gpt2", 4, [lambda r: ("gpt2", 12, 768, 50257, 256), model("gpt2"), model("gpt2")]),
     Part("dva", 4, [lambda r: ("dva", 12, 768, 50257, 256), model("dva"), model("dva")]),
     Part("dva that keeps W_O", 4, model("dva-wo")),
-    hints=[
-        "GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it "
-        "first.",
-        "A LayerNorm has 2 C. W_O has a bias. The MLP is C -> 4C -> C with biases. One more norm "
-        "at the end.",
-        "dva at the same size: 112,800,768; with W_O kept, 119,887,872. The paper prints 162M and "
-        "112M.",
-    ],
-    after="Full C × C modifiers and no W_O give 112.8 million, which is the paper's 112M; "
-    "with W_O kept it would be 119.9. This is what two rounded numbers allow us to say, "
-    "not what the authors state. In the package: minimal/model/pieces.py: BARE, neither "
-    "a network nor an output matrix.",
-    level="medium",
-    minutes=16,
 )
 def parameters(plan, layers, width, vocabulary, context):
     """How many parameters (a whole number)? plan: gpt2, dva, or dva-wo.
@@ -277,6 +242,15 @@ def parameters(plan, layers, width, vocabulary, context):
 
 
 unit.mistakes("""
+takes: medium, 16 minutes
+hint: GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it
+    | first.
+hint: A LayerNorm has 2 C. W_O has a bias. The MLP is C -> 4C -> C with biases. One more norm at the
+    | end.
+hint: dva at the same size: 112,800,768; with W_O kept, 119,887,872. The paper prints 162M and 112M.
+after: Full C × C modifiers and no W_O give 112.8 million, which is the paper's 112M; with W_O kept
+    | it would be 119.9. This is what two rounded numbers allow us to say, not what the authors
+    | state. In the package: minimal/model/pieces.py: BARE, neither a network nor an output matrix.
 12 | you counted the vocabulary once; embedding and output head are two tables here
      2 * vocabulary => vocabulary
 12 | q, k and v have no biases in this model
@@ -318,28 +292,15 @@ unit.mistakes("""
 """)
 
 
-def weighted(sharp):
-    def make(r):
-        A = np.exp(r.normal(size=(4, 6)) * sharp)
-        return A / A.sum(1, keepdims=True), *normals(r, (6, 5), (4, 5), (6, 5), (4, 5))
-
-    return make
+@drawn
+def weighted(r, sharp):
+    A = np.exp(r.normal(size=(4, 6)) * sharp)
+    return A / A.sum(1, keepdims=True), *normals(r, (6, 5), (4, 5), (6, 5), (4, 5))
 
 
 @unit.exercise(
     Part("weights that pick one key", 4, weighted(60)),
     Part("soft weights", 8, weighted(1)),
-    hints=[
-        "out = A v + qr * (A kr). Three products, each differentiated by one factor.",
-        "Through A @ (…) the gradient goes back as A.T @ (…).",
-    ],
-    after="The gate's gradient is dout times what the second stream brought, A kr: where that "
-    "is zero the gate learns nothing. The static values stand outside the gate, so "
-    "theirs is Aᵀ dout, as always. The package writes no backward for it: automatic "
-    "differentiation of minimal/model/attention.py: Dynamic gives these three products, "
-    "as in the solution that uses it.",
-    level="medium",
-    minutes=8,
 )
 def dva_backward(A, v, qr, kr, dout):
     """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C)
@@ -355,6 +316,14 @@ def dva_backward(A, v, qr, kr, dout):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: out = A v + qr * (A kr). Three products, each differentiated by one factor.
+hint: Through A @ (…) the gradient goes back as A.T @ (…).
+after: The gate's gradient is dout times what the second stream brought, A kr: where that is zero
+    | the gate learns nothing. The static values stand outside the gate, so theirs is Aᵀ dout, as
+    | always. The package writes no backward for it: automatic differentiation of
+    | minimal/model/attention.py: Dynamic gives these three products, as in the solution that uses
+    | it.
 12 | on its way to kr the gradient passes the gate: dout * qr, then back through A
      passed * qr[i] => passed
 12 | qr multiplies A kr, so its gradient is dout * (A kr); you used A v
@@ -390,16 +359,6 @@ def step(S):
 @unit.exercise(
     Part("the first token, from empty caches", 4, step(0)),
     Part("a later token", 8, step(4)),
-    hints=[
-        "Three streams grow by one row: k, v and kr. qr is used once and forgotten.",
-        "out = weights @ v + qr * (weights @ kr), with one row of weights.",
-    ],
-    after="Three streams grow: k, v and kr, where a standard layer has two, so its cache is "
-    "half as large again. qr is used once and forgotten; qr * kr cannot be cached, "
-    "because a later query brings a qr of its own. In the package the third stream is "
-    "kept by minimal/model/attention.py: Dynamic.modifiers.",
-    level="medium",
-    minutes=12,
 )
 def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
     """One decode step of DVA: five new rows (B,1,C), three caches (B,S,C), S may be 0 -> (out
@@ -415,6 +374,13 @@ def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
 
 
 unit.mistakes(r"""
+takes: medium, 12 minutes
+hint: Three streams grow by one row: k, v and kr. qr is used once and forgotten.
+hint: out = weights @ v + qr * (weights @ kr), with one row of weights.
+after: Three streams grow: k, v and kr, where a standard layer has two, so its cache is half as
+    | large again. qr is used once and forgotten; qr * kr cannot be cached, because a later query
+    | brings a qr of its own. In the package the third stream is kept by minimal/model/attention.py:
+    | Dynamic.modifiers.
 in: causal_weights
  8 | you used the new kr alone; the modifier keys of all earlier tokens must be cached too
      A @ others[b] => kr[b]
@@ -483,20 +449,6 @@ def same_function(answer, w1, b1, w2, b2):
 @unit.exercise(
     Part("without biases", 4, mlp(0), same_function),
     Part("with biases", 6, mlp(1), same_function),
-    hints=[
-        "Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention "
-        "weight that nobody normalised.",
-        "x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.",
-        "b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and "
-        "relu(1) = 1.",
-    ],
-    after="Row f of w1 is a key, column f of w2 its value, and relu of their product a weight "
-    "that nobody normalises: attention to a set that no token changes. The 1 behind the "
-    "query carries b1, and one latent whose score is always 1 carries b2; one solution "
-    "gives it a score of 2 and half of b2, so the set is not unique. The layer that it "
-    "describes is minimal/model/layers.py: MLP.",
-    level="medium",
-    minutes=10,
 )
 def latent_set(w1, b1, w2, b2):
     """An MLP as attention to a set of latents. Given x -> relu(x w1ᵀ + b1) w2ᵀ + b2, with w1 (F,C),
@@ -509,6 +461,16 @@ def latent_set(w1, b1, w2, b2):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention
+    | weight that nobody normalised.
+hint: x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.
+hint: b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and relu(1) = 1.
+after: Row f of w1 is a key, column f of w2 its value, and relu of their product a weight that
+    | nobody normalises: attention to a set that no token changes. The 1 behind the query carries
+    | b1, and one latent whose score is always 1 carries b2; one solution gives it a score of 2 and
+    | half of b2, so the set is not unique. The layer that it describes is minimal/model/layers.py:
+    | MLP.
  6 | b2 is missing
      => (np.concatenate([np.concatenate([w1, b1[:, None]], 1), np.zeros((1, 5))]),
    | np.concatenate([w2.T, b2[None]]))
@@ -520,51 +482,12 @@ unit.mistakes("""
 """)
 
 
-def told(which, accepts, why):
-    def accept(answer):
-        refuse(not accepts(need(answer, tokens=0, left=0)[which]), why)
-
-    return accept
+near = guesses("tokens", "left")
 
 
 @unit.exercise(
-    Part(
-        "tokens",
-        3,
-        None,
-        told(
-            0,
-            lambda said: 1536 / 1.1 < said < 1536 * 1.1,
-            "not within a tenth: a map has T · T numbers, a mixed stream T · C, and there are two "
-            "streams",
-        ),
-    ),
-    Part(
-        "what is left of a layer",
-        3,
-        None,
-        told(
-            1,
-            lambda said: abs(per_cent(said) - 100 * 5 / 12) < 3,
-            "more than 3 points off: count the C × C products of a layer, before and after",
-        ),
-    ),
-    hints=[
-        For("tokens", "T · T against 2 · T · C: what is left when both are divided by T?"),
-        For(
-            "what is left of a layer",
-            "W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each. Which go, and which "
-            "come?",
-        ),
-    ],
-    after="T · T is more than 2 · T · C from T = 2 C on, 1,536 tokens at width 768: after that "
-    "the map is the larger part, and a kernel that never holds it is worth writing, as "
-    "minimal/kernels/dynamic_values.py: mix is. Of a layer's 12 C² the network's 8 and "
-    "W_O's one go and two come: five are left, 41.7 per cent. So whoever removes the "
-    "network, as minimal/model/pieces.py: BARE does, has changed far more than the "
-    "values.",
-    level="easy",
-    minutes=5,
+    Part("tokens", 3, None, near(0, 2 * 768, 153.6)),
+    Part("what is left of a layer", 3, None, near(1, 100 * 5 / 12, 3, per_cent)),
 )
 def predict_cost():
     """Predict: (1) The factored form makes a map and two mixed streams for every sequence. From how
@@ -576,6 +499,19 @@ def predict_cost():
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+off for tokens: not within a tenth: a map has T · T numbers, a mixed stream T · C, and there are two
+    | streams
+off for what is left of a layer: more than 3 points off: count the C × C products of a layer, before
+    | and after
+hint for tokens: T · T against 2 · T · C: what is left when both are divided by T?
+hint for what is left of a layer: W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each.
+    | Which go, and which come?
+after: T · T is more than 2 · T · C from T = 2 C on, 1,536 tokens at width 768: after that the map
+    | is the larger part, and a kernel that never holds it is worth writing, as
+    | minimal/kernels/dynamic_values.py: mix is. Of a layer's 12 C² the network's 8 and W_O's one go
+    | and two come: five are left, 41.7 per cent. So whoever removes the network, as
+    | minimal/model/pieces.py: BARE does, has changed far more than the values.
 3 | not within a tenth
     => (768, 41.7)
 3 | per cent, not a fraction
@@ -616,22 +552,7 @@ def not_dynamic(answer):
     )
 
 
-@unit.exercise(
-    Part("the sentence, and a case", 8, None, not_dynamic),
-    hints=[
-        "Try each sentence on two queries that weigh two keys alike.",
-        "With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal "
-        "weights then get equal outputs.",
-        "Give the two queries different qr, and keys whose kr does not vanish.",
-    ],
-    after="With the product taken position by position, key j has one modified value for "
-    "everybody: equal rows of weights then give equal outputs, and the layer is a "
-    "standard one with other values. In v_j + qr_i * kr_j the query's own qr stands "
-    "outside the sum and tells the two apart. The package reads the paper in pairs: "
-    "minimal/model/attention.py: Dynamic.",
-    level="medium",
-    minutes=15,
-)
+@unit.exercise(Part("the sentence, and a case", 8, None, not_dynamic))
 def reading_counter_example():
     """Find the error. One of four sentences about v_j + qr_i * kr_j is false. Return its number and
     a case that refutes it: (which, A, v, qr, kr), weights A (T,T) of which two rows are equal, and
@@ -647,6 +568,15 @@ def reading_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
+hint: Try each sentence on two queries that weigh two keys alike.
+hint: With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal
+    | weights then get equal outputs.
+hint: Give the two queries different qr, and keys whose kr does not vanish.
+after: With the product taken position by position, key j has one modified value for everybody:
+    | equal rows of weights then give equal outputs, and the layer is a standard one with other
+    | values. In v_j + qr_i * kr_j the query's own qr stands outside the sum and tells the two
+    | apart. The package reads the paper in pairs: minimal/model/attention.py: Dynamic.
 8 | sentence 1 is true
     => (1, *reading_counter_example()[1:])
 8 | sentence 4 is true
@@ -659,34 +589,18 @@ unit.mistakes("""
 """)
 
 
-def tiles(S, size):
+@drawn
+def tiles(r, S, size):
     """In the hundreds, the first row's first tile lies so far below 0 that exp(score) is 0, even in
     float64."""
-
-    def make(r):
-        scores = size * r.normal(size=(4, S))
-        scores[0, :4] -= 1000 if size > 1 else 0
-        return scores, *normals(r, (S, 3), (4, 3), (S, 3)), 4
-
-    return make
+    scores = size * r.normal(size=(4, S))
+    scores[0, :4] -= 1000 if size > 1 else 0
+    return scores, *normals(r, (S, 3), (4, 3), (S, 3)), 4
 
 
 @unit.exercise(
     Part("ordinary scores, whole tiles", 4, tiles(12, 1)),
     Part("scores in the hundreds, a short last tile", 6, tiles(10, 50)),
-    hints=[
-        "hw01's online softmax with two running outputs, one for v and one for kr, that share the "
-        "maximum and the sum.",
-        "The gate waits outside: after each tile, (o_v + qr * o_kr) / total.",
-    ],
-    after="Both streams share the maximum and the sum, and the gate waits outside, because it "
-    "does not depend on the key. One solution merges whole outputs by their lse, which "
-    "is allowed because the output is linear in the weights. README's question: the "
-    "cost of the gate is the difference of two runs that differ in the gate alone, with "
-    "the network in both or in neither, with the same W_O; minimal/variants.py: PLANS "
-    "has dva and dva-ffn for one side of it.",
-    level="stretch",
-    minutes=29,
 )
 def dva_tiles(scores, v, qr, kr, tile):
     """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr
@@ -713,6 +627,15 @@ def dva_tiles(scores, v, qr, kr, tile):
 
 
 unit.mistakes(r"""
+takes: stretch, 29 minutes
+hint: hw01's online softmax with two running outputs, one for v and one for kr, that share the
+    | maximum and the sum.
+hint: The gate waits outside: after each tile, (o_v + qr * o_kr) / total.
+after: Both streams share the maximum and the sum, and the gate waits outside, because it does not
+    | depend on the key. One solution merges whole outputs by their lse, which is allowed because
+    | the output is linear in the weights. README's question: the cost of the gate is the difference
+    | of two runs that differ in the gate alone, with the network in both or in neither, with the
+    | same W_O; minimal/variants.py: PLANS has dva and dva-ffn for one side of it.
 10 | when the maximum grows BOTH running streams shrink; your modifier stream did not
      r * shrink => r
 10 | your n-th result is that of the n-th tile alone; wanted all keys up to its end

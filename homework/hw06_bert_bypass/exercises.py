@@ -6,54 +6,25 @@ import string
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import For, Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, always, drawn, guesses, need, normals, refuse
 
 unit = Unit(
     "hw06_bert_bypass",
     "How would five runs tell?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` as often as
-    you like.
-    Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an
-    encoder.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an
+    encoder.""",
 )
 
 
-# ---------------------------------------------------------------------------------------- the model
-
-
-def encoder(alpha):
-    def make(r):
-        return (
-            r.normal(size=(2, 5, 6)),
-            *(0.6 * x for x in normals(r, *[(6, 6)] * 3)),
-            2,
-            np.array([5, 3]),
-            np.array(alpha),
-        )
-
-    return make
+@drawn
+def encoder(r, alpha):
+    x, *matrices = normals(r, (2, 5, 6), *[(6, 6)] * 3)
+    return x, *(0.6 * w for w in matrices), 2, np.array([5, 3]), np.array(alpha)
 
 
 @unit.exercise(
     Part("without the bypass", 4, encoder([0.0, 0.0])),
     Part("with it", 10, encoder([0.5, -0.8])),
-    hints=[
-        "relu(x) has the full width C. Split it into heads like the values, head h with the "
-        "entries h D … h D + D - 1, and only then multiply by alpha, which has one number a head.",
-        "Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are "
-        "computed like any other.",
-    ],
-    after="A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs both "
-    "terms, so what is bypassed is the matrix W_V and not attention. Padding is hidden "
-    "by -inf before the softmax; one solution cuts the padded keys off, which is the "
-    "same. In the package: minimal/model/values.py: Bypass, mixed in by "
-    "minimal/encoder/bypass.py: plan.",
-    level="medium",
-    minutes=16,
 )
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
     """Encoder attention with the value bypass V' = x wv + alpha relu(x), an alpha for every head,
@@ -74,6 +45,15 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
 
 
 unit.mistakes(r"""
+takes: medium, 16 minutes
+hint: relu(x) has the full width C. Split it into heads like the values, head h with the entries h D
+    | … h D + D - 1, and only then multiply by alpha, which has one number a head.
+hint: Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are computed
+    | like any other.
+after: A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs both terms, so what
+    | is bypassed is the matrix W_V and not attention. Padding is hidden by -inf before the softmax;
+    | one solution cuts the padded keys off, which is the same. In the package:
+    | minimal/model/values.py: Bypass, mixed in by minimal/encoder/bypass.py: plan.
 10 | you added alpha relu(x) to attention's output; it is added to the VALUES, so attention weighs
    | it like everything else
      (v + alpha[h] * y) => v + alpha[h] * y
@@ -105,45 +85,29 @@ unit.mistakes(r"""
 """)
 
 
-def draws(special, edges=False):
-    def make(r):
-        ids, share = (
-            r.integers(10, 99, (2, 60)),
-            r.random((2, 60)) * 0.3,
-        )  # dice loaded: half are chosen
-        action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
-        starts = r.random((2, 60)) < 0.6
-        if edges:  # dice that show a threshold, in float64 exactly
-            share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
-            starts[0, :4] = True
-            # and a word of two pieces that is swapped
-            share[1, 0], action[1, 0], starts[1, 1], hidden[1, :2] = 0.1, 0.85, False, False
-        # a special token is a word of its own
-        starts |= hidden
-        starts[:, 1:] |= hidden[:, :-1]
-        starts[:, 0] = True
-        return ids, share, action, r.integers(100, 199, (2, 60)), hidden, starts, 3
-
-    return make
+@drawn
+def draws(r, special, edges=False):
+    ids, share = (
+        r.integers(10, 99, (2, 60)),
+        r.random((2, 60)) * 0.3,
+    )  # dice loaded: half are chosen
+    action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
+    starts = r.random((2, 60)) < 0.6
+    if edges:  # dice that show a threshold, in float64 exactly
+        share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
+        starts[0, :4] = True
+        # and a word of two pieces that is swapped
+        share[1, 0], action[1, 0], starts[1, 1], hidden[1, :2] = 0.1, 0.85, False, False
+    # a special token is a word of its own
+    starts |= hidden
+    starts[:, 1:] |= hidden[:, :-1]
+    starts[:, 0] = True
+    return ids, share, action, r.integers(100, 199, (2, 60)), hidden, starts, 3
 
 
 @unit.exercise(
     Part("ordinary text", 5, [draws(False), draws(False), draws(False, edges=True)]),
     Part("with special tokens", 5, [draws(True), draws(True), draws(True, edges=True)]),
-    hints=[
-        "Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says "
-        "it; gather the dice from there.",
-        "chosen = (draw < 0.15) & ~special. Then torch.where, three times.",
-        "labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.",
-    ],
-    after="One chosen token in ten stays as it is and one becomes a random token, so that the "
-    "model needs a guess at unmasked places as well. -100 is what cross entropy "
-    "ignores, so the loss is taken at chosen positions only. Words are chosen whole, as in BERT's "
-    "later releases, because a piece is easy to guess from the other pieces of its word. "
-    "minimal/encoder/wordpiece.py: mask draws a fixed share of each row, not each token "
-    "by its own dice, so the number of masked tokens hardly varies.",
-    level="medium",
-    minutes=14,
 )
 def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
     """BERT's masking of whole words, with the dice already thrown: all (B,T); ids and random_ids
@@ -171,6 +135,17 @@ def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
+hint: Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says it;
+    | gather the dice from there.
+hint: chosen = (draw < 0.15) & ~special. Then torch.where, three times.
+hint: labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.
+after: One chosen token in ten stays as it is and one becomes a random token, so that the model
+    | needs a guess at unmasked places as well. -100 is what cross entropy ignores, so the loss is
+    | taken at chosen positions only. Words are chosen whole, as in BERT's later releases, because a
+    | piece is easy to guess from the other pieces of its word. minimal/encoder/wordpiece.py: mask
+    | draws a fixed share of each row, not each token by its own dice, so the number of masked
+    | tokens hardly varies.
 10 | words are chosen whole: all pieces of a word go by the dice of its FIRST piece
      while not starts[row, first] => while False
 10 | the loss is taken at chosen positions only: all other labels are -100
@@ -205,32 +180,26 @@ unit.mistakes("""
 """)
 
 
-# -------------------------------------------------------------------------------------------- SQuAD
-
-
-def logits(kind):
+@drawn
+def logits(r, kind):
     """Context are the tokens 3 to 13: a question lies before it, padding behind it."""
-
-    def make(r):
-        start, end = r.normal(size=(2, 16)) * 0.1
-        shift, context = int(r.integers(0, 2)), (np.arange(16) >= 3) & (np.arange(16) < 14)
-        peaks = {
-            "order": ([(9, 6), (5, 4)], [(5, 4), (7, 6)]),
-            "one token": ([(8, 6), (12, 3)], [(8, 6), (4, 3)]),
-            "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]),
-            "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
-            "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)]),
-            "no answer": ([(0, 7), (6, 5)], [(0, 7), (8, 5)]),
-            "too close": ([(0, 4.5), (6, 5)], [(0, 4.5), (8, 5)]),
-            "far enough": ([(0, 3), (6, 5)], [(0, 3), (8, 5)]),
-        }[kind]
-        for logit, bumps in zip((start, end), peaks, strict=True):
-            for place, height in bumps:
-                logit[place + (shift if place > 2 else 0)] += height
-        low = 10 if kind == "padding" else 0  # every sum of two is negative there
-        return start - low, end - low, context, 4, 2.0
-
-    return make
+    start, end = r.normal(size=(2, 16)) * 0.1
+    shift, context = int(r.integers(0, 2)), (np.arange(16) >= 3) & (np.arange(16) < 14)
+    peaks = {
+        "order": ([(9, 6), (5, 4)], [(5, 4), (7, 6)]),
+        "one token": ([(8, 6), (12, 3)], [(8, 6), (4, 3)]),
+        "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]),
+        "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
+        "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)]),
+        "no answer": ([(0, 7), (6, 5)], [(0, 7), (8, 5)]),
+        "too close": ([(0, 4.5), (6, 5)], [(0, 4.5), (8, 5)]),
+        "far enough": ([(0, 3), (6, 5)], [(0, 3), (8, 5)]),
+    }[kind]
+    for logit, bumps in zip((start, end), peaks, strict=True):
+        for place, height in bumps:
+            logit[place + (shift if place > 2 else 0)] += height
+    low = 10 if kind == "padding" else 0  # every sum of two is negative there
+    return start - low, end - low, context, 4, 2.0
 
 
 @unit.exercise(
@@ -238,21 +207,6 @@ def logits(kind):
     Part("an end too far away", 3, logits("length")),
     Part("peaks in the question", 3, [logits("question"), logits("padding"), logits("question")]),
     Part("is there an answer?", 3, [logits(k) for k in ("no answer", "too close", "far enough")]),
-    hints=[
-        "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
-        "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
-        "Then compare: is the largest entry more than threshold above start[0] + end[0]? If not, "
-        "the answer is (0, 0).",
-    ],
-    after="The best start and the best end, each by itself, may be in the wrong order, too "
-    "far apart or in the question, so all pairs are scored and what is not allowed is "
-    "-inf before the argmax. As a matrix the allowed pairs are a band above the "
-    "diagonal. Position 0 is [CLS], where a model of SQuAD v2 says that there is no answer; the "
-    "threshold is set afterwards, on questions whose answers are known. In the package: "
-    "minimal/tasks/passages.py: best_spans, which keeps "
-    "twenty, because a question's windows compete.",
-    level="medium",
-    minutes=15,
 )
 def best_span(start, end, context, longest, threshold):
     """The best answer span (s, e), two whole numbers, or (0, 0) for "no answer".
@@ -271,6 +225,17 @@ def best_span(start, end, context, longest, threshold):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
+hint: All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?
+hint: Set the others to -inf, take argmax of the flat matrix, and divmod by T.
+hint: Then compare: is the largest entry more than threshold above start[0] + end[0]? If not, the
+    | answer is (0, 0).
+after: The best start and the best end, each by itself, may be in the wrong order, too far apart or
+    | in the question, so all pairs are scored and what is not allowed is -inf before the argmax. As
+    | a matrix the allowed pairs are a band above the diagonal. Position 0 is [CLS], where a model
+    | of SQuAD v2 says that there is no answer; the threshold is set afterwards, on questions whose
+    | answers are known. In the package: minimal/tasks/passages.py: best_spans, which keeps twenty,
+    | because a question's windows compete.
 3 | a question may have no answer: compare the best pair with start[0] + end[0]
     highest > start[0] + end[0] + threshold => True
 3 | the best pair must exceed start[0] + end[0] by MORE than the threshold
@@ -352,23 +317,6 @@ def sentence(r, n):
             lambda r: (sentence(r, 6), [sentence(r, 4), sentence(r, 7)]),
         ],
     ),
-    hints=[
-        "Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; "
-        "then split.",
-        "Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall "
-        "= common / len(g).",
-        "EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.",
-        "For the person: gold text i is the prediction, and the list of all others is its golds. "
-        "You have that function already.",
-    ],
-    after="The normalisation decides first, and in this order: marks before articles, or "
-    "'\"The\" Rock' keeps its article and U.S.A. loses its A. Words are compared as "
-    "multisets; where nothing is left of either text, minimal/tasks/squad.py: f1 knows both "
-    "official rules, 0 in version 1 and 1 in version 2, as here. The third number is the line "
-    "against which a model is read: a model is compared with all people's texts, a person with all "
-    "but her own, so the same answer can score less when a person gives it.",
-    level="medium",
-    minutes=21,
 )
 def em_f1(prediction, golds):
     """SQuAD's two scores of a predicted text against a list of gold texts, each from another
@@ -390,6 +338,20 @@ def em_f1(prediction, golds):
 
 
 unit.mistakes(r"""
+takes: medium, 21 minutes
+hint: Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; then
+    | split.
+hint: Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall =
+    | common / len(g).
+hint: EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.
+hint: For the person: gold text i is the prediction, and the list of all others is its golds. You
+    | have that function already.
+after: The normalisation decides first, and in this order: marks before articles, or '"The" Rock'
+    | keeps its article and U.S.A. loses its A. Words are compared as multisets; where nothing is
+    | left of either text, minimal/tasks/squad.py: f1 knows both official rules, 0 in version 1 and
+    | 1 in version 2, as here. The third number is the line against which a model is read: a model
+    | is compared with all people's texts, a person with all but her own, so the same answer can
+    | score less when a person gives it.
 in: f1, words_of
 12 | you scored each person's text against her own, too, and then everybody is perfect: leave her
    | own out
@@ -448,43 +410,18 @@ in: f1, words_of
 """)
 
 
-@unit.exercise(
-    Part(
-        "long documents",
-        5,
-        [
-            lambda r: (int(r.integers(700, 3000)), 384, 128),
-            lambda r: (int(r.integers(300, 900)), 100, 61),
-            lambda r: (int(r.integers(700, 3000)), 384, 127),
-        ],
-    ),
-    Part(
-        "at the edges",
-        3,
-        [
-            lambda r: (384, 384, 128),
-            lambda r: (1, 384, 128),
-            lambda r: (385, 384, 128),
-            lambda r: (640, 384, 129),
-        ],
-    ),
-    hints=[
-        "Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that "
-        "reaches the end: start + size >= length.",
-        "In window w token t has t - start to its left and start + size - 1 - t to its right. "
-        "Below zero means that the window does not hold it.",
-        "The smaller of the two, for all tokens and windows at once, is a table (length, windows); "
-        "argmax along the windows names the first of several largest.",
-    ],
-    after="Every further window brings size - overlap new tokens, and the first that reaches "
-    "the end is the last. An answer of at most `overlap` tokens lies whole in at least one window: "
-    "that is what the overlap is for. But a token at an edge is understood from one side only, so "
-    "BERT's code for SQuAD lets a window begin an answer only at tokens that it sees best: that is "
-    "your second result. minimal/tasks/passages.py: parts_of makes the same windows and is "
-    "told the step, BERT's doc_stride, in place of the overlap.",
-    level="medium",
-    minutes=12,
-)
+@drawn
+def document(r, low, high, size, overlap):
+    return int(r.integers(low, high)), size, overlap
+
+
+documents = [
+    document(*x) for x in ((700, 3000, 384, 128), (300, 900, 100, 61), (700, 3000, 384, 127))
+]
+edges = [always(*x) for x in ((384, 384, 128), (1, 384, 128), (385, 384, 128), (640, 384, 129))]
+
+
+@unit.exercise(Part("long documents", 5, documents), Part("at the edges", 3, edges))
 def best_windows(length, size, overlap):
     """The windows of a long document, and the one in which each token is seen best: (starts (W,),
     best (length,)), whole numbers.
@@ -505,6 +442,19 @@ def best_windows(length, size, overlap):
 
 
 unit.mistakes(r"""
+takes: medium, 12 minutes
+hint: Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that reaches
+    | the end: start + size >= length.
+hint: In window w token t has t - start to its left and start + size - 1 - t to its right. Below
+    | zero means that the window does not hold it.
+hint: The smaller of the two, for all tokens and windows at once, is a table (length, windows);
+    | argmax along the windows names the first of several largest.
+after: Every further window brings size - overlap new tokens, and the first that reaches the end is
+    | the last. An answer of at most `overlap` tokens lies whole in at least one window: that is
+    | what the overlap is for. But a token at an edge is understood from one side only, so BERT's
+    | code for SQuAD lets a window begin an answer only at tokens that it sees best: that is your
+    | second result. minimal/tasks/passages.py: parts_of makes the same windows and is told the
+    | step, BERT's doc_stride, in place of the overlap.
 8 | `overlap` is what two neighbours share; the step is size - overlap
     size - overlap => overlap
 3 | a last window that holds nothing new is one too many
@@ -536,38 +486,16 @@ unit.mistakes(r"""
 """)
 
 
-# --------------------------------------------------------------------------------------- statistics
-
-
-def sampled(K, N):
+@drawn
+def sampled(r, K, N):
     """K streams of N samples that belong together, and a weight for each."""
-
-    def make(r):
-        own = r.normal(size=(K, N))
-        own[1] = np.maximum(own[1] - 0.6 * own[0], 0)
-        own[-1] += 0.5 * own[0]
-        return own, r.uniform(0.3, 2.5, K) * r.choice([-1, 1], K)
-
-    return make
+    own = r.normal(size=(K, N))
+    own[1] = np.maximum(own[1] - 0.6 * own[0], 0)
+    own[-1] += 0.5 * own[0]
+    return own, r.uniform(0.3, 2.5, K) * r.choice([-1, 1], K)
 
 
-@unit.exercise(
-    Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]),
-    hints=[
-        "Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, "
-        "and which of them are equal?",
-        "All entries must add up to torch.var(weights @ streams, unbiased=False).",
-        "Take the means off, multiply each row by its weight: one matrix product does the rest.",
-    ],
-    after="A sum of K streams has K variances and K (K - 1) covariances, each with both weights; "
-    "the report's line for two has lost one of them, and a covariance may be negative. README's "
-    "question: the equation is about one model's activations over tokens, the table about a score "
-    "over seeds, and nothing in it leads from one to the other. To connect them, measure the first "
-    "in every run and see whether what has more of it scatters more: notebooks/course/variance.py: "
-    "variance_of_sum, recorded for each seed by notebooks/evidence/measured/bypass_seeds.py: run.",
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]))
 def variance_parts(streams, weights):
     """The variance of w_0 X_0 + w_1 X_1 + … taken apart: streams (K,N), N samples of each; weights
     (K,) -> (K,K), what each pair of streams contributes. Entry (i, i) is stream i's own variance in
@@ -584,6 +512,17 @@ def variance_parts(streams, weights):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, and
+    | which of them are equal?
+hint: All entries must add up to torch.var(weights @ streams, unbiased=False).
+hint: Take the means off, multiply each row by its weight: one matrix product does the rest.
+after: A sum of K streams has K variances and K (K - 1) covariances, each with both weights; the
+    | report's line for two has lost one of them, and a covariance may be negative. README's
+    | question: the equation is about one model's activations over tokens, the table about a score
+    | over seeds, and nothing in it leads from one to the other. To connect them, measure the first
+    | in every run and see whether what has more of it scatters more: notebooks/course/variance.py:
+    | variance_of_sum, recorded for each seed by notebooks/evidence/measured/bypass_seeds.py: run.
 8 | your covariances have lost their weights, as the report's equation has: w_i w_j Cov
     weights[i] * weights[j] => weights[i] ** 2 if i == j else 1
 8 | those are notebook 08's three terms, for a sum of two; here any number is added, and every pair
@@ -623,19 +562,6 @@ unit.mistakes("""
         5,
         lambda r: (r.normal(size=3) * 0.3 + 3, 1 + 0.3 * r.normal(), 0.5 + r.random(), 7),
     ),
-    hints=[
-        "Runs enter only by their mean, their variance (with n - 1) and their number. Of the row "
-        "you have all three.",
-        "Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). Degrees of "
-        "freedom: (p + q)² / (p²/(n_a - 1) + q²/(n - 1)).",
-    ],
-    after="Each side's variance is divided by its own number of runs, and the side that "
-    "scatters more pulls the degrees of freedom towards its own n - 1: 4.07 in the "
-    "report's first row, where a pooled test would claim 8. In the package: "
-    "notebooks/course/significance.py: welch, from means and spreads as papers print "
-    "them.",
-    level="medium",
-    minutes=9,
 )
 def welch(a, mean, std, n):
     """Welch's test of your runs a (N,) against a row that a paper prints, the mean and the standard
@@ -650,6 +576,15 @@ def welch(a, mean, std, n):
 
 
 unit.mistakes(r"""
+takes: medium, 9 minutes
+hint: Runs enter only by their mean, their variance (with n - 1) and their number. Of the row you
+    | have all three.
+hint: Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). Degrees of freedom:
+    | (p + q)² / (p²/(n_a - 1) + q²/(n - 1)).
+after: Each side's variance is divided by its own number of runs, and the side that scatters more
+    | pulls the degrees of freedom towards its own n - 1: 4.07 in the report's first row, where a
+    | pooled test would claim 8. In the package: notebooks/course/significance.py: welch, from means
+    | and spreads as papers print them.
 10 | what is printed is the standard deviation: square it
      std**2 => std
 10 | that is Student's test, which assumes equal variances; Welch's keeps them apart
@@ -678,47 +613,15 @@ unit.mistakes(r"""
 """)
 
 
-def near(which, wanted, within, why):
-    def accept(answer):
-        refuse(abs(need(answer, variance=0, t=0)[which] - wanted) > within, why)
+near = guesses("variance", "t")
 
-    return accept
-
-
+LEFT = 0.5 - 0.5 / np.pi
 TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
 
 
 @unit.exercise(
-    Part(
-        "what is left of the variance",
-        3,
-        None,
-        near(
-            0,
-            0.5 - 0.5 / np.pi,
-            0.06,
-            "more than 0.06 off: what is relu(x) - x, for a positive x and for a negative one?",
-        ),
-    ),
-    Part(
-        "the t of ten runs",
-        3,
-        None,
-        near(1, TEN_RUNS, 0.4, "more than 0.4 off: how does the error of a mean fall with n?"),
-    ),
-    hints=[
-        For("what is left of the variance", "relu(x) - x is 0 or -x: which function is that?"),
-        For("the t of ten runs", "4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed."),
-    ],
-    after="relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance "
-    "is 1/2 - 1/(2 pi) = 0.34: a bypass that cancels half of the values takes two thirds of "
-    "it. With ten runs the t is 3.897, root two times that of five. With the five of the "
-    "report the t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
-    "with these rounded numbers p is 0.0501, exactly on the fence. Both come from "
-    "notebooks/course/significance.py: welch and minimal/compare/intervals.py: "
-    "t_quantile.",
-    level="medium",
-    minutes=9,
+    Part("what is left of the variance", 3, None, near(0, LEFT, 0.06)),
+    Part("the t of ten runs", 3, None, near(1, TEN_RUNS, 0.4)),
 )
 def predict_statistics():
     """Predict. (1) x is standard normal and the value is V = -x. What is the variance of
@@ -726,10 +629,22 @@ def predict_statistics():
     five runs each. Had it printed the same numbers of TEN runs each, what would Welch's t be? Two
     numbers; 0.06 apart (1), or 0.4 (2), counts.
     """
-    return 0.5 - 0.5 / np.pi, TEN_RUNS
+    return LEFT, TEN_RUNS
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+off for what is left of the variance: more than 0.06 off: what is relu(x) - x, for a positive x and
+    | for a negative one?
+off for the t of ten runs: more than 0.4 off: how does the error of a mean fall with n?
+hint for what is left of the variance: relu(x) - x is 0 or -x: which function is that?
+hint for the t of ten runs: 4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed.
+after: relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance is 1/2
+    | - 1/(2 pi) = 0.34: a bypass that cancels half of the values takes two thirds of it. With ten
+    | runs the t is 3.897, root two times that of five. With the five of the report the t is 2.755,
+    | and at 4.07 degrees of freedom the 5 per cent line is 2.757: with these rounded numbers p is
+    | 0.0501, exactly on the fence. Both come from notebooks/course/significance.py: welch and
+    | minimal/compare/intervals.py: t_quantile.
 3 | more than 0.06 off
     => (1.34, 3.9)
     => (0.5, 3.9)
@@ -755,22 +670,7 @@ def shrinks(answer):
     )
 
 
-@unit.exercise(
-    Part("the variance falls", 8, None, shrinks),
-    hints=[
-        "Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for "
-        "the covariance with R = relu(x), not with x.",
-        "Where x is positive, let v fall as x grows. Where x is negative, R does not see it: "
-        "there v may do what makes it follow x on the whole.",
-    ],
-    after="R is blind to negative inputs. So V may follow X on the whole and yet oppose relu(X), "
-    "and a look at the correlation of V and X says nothing. The sum falls wherever Cov(V, R) is "
-    "below -alpha Var(R) / 2; 'cannot decrease' would need a covariance that is never so negative. "
-    "notebooks/course/variance.py: variance_of_sum says for a trained layer whether it "
-    "falls.",
-    level="medium",
-    minutes=10,
-)
+@unit.exercise(Part("the variance falls", 8, None, shrinks))
 def variance_counter_example():
     """Find the error. Return (v, x, alpha): samples v and x (N,), N at least 4, and a positive
     alpha.
@@ -784,6 +684,15 @@ def variance_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for the
+    | covariance with R = relu(x), not with x.
+hint: Where x is positive, let v fall as x grows. Where x is negative, R does not see it: there v
+    | may do what makes it follow x on the whole.
+after: R is blind to negative inputs. So V may follow X on the whole and yet oppose relu(X), and a
+    | look at the correlation of V and X says nothing. The sum falls wherever Cov(V, R) is below
+    | -alpha Var(R) / 2; 'cannot decrease' would need a covariance that is never so negative.
+    | notebooks/course/variance.py: variance_of_sum says for a trained layer whether it falls.
 8 | the variance does not fall
     => (np.arange(6.0), np.arange(6.0), 0.5)
 8 | alpha must be positive
@@ -800,20 +709,7 @@ def features(r):
     return r.normal(size=(60, 4)) * 0.5 + np.maximum(x, 0) * [-1, -0.4, 0.6, -2], np.maximum(x, 0)
 
 
-@unit.exercise(
-    Part("where the two oppose each other, and where not", 12, features),
-    hints=[
-        "Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, "
-        "and where is it back at Var V?",
-        "Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.",
-    ],
-    after="In alpha the variance is a parabola: lowest at -Cov / Var R, and back at Var V at "
-    "twice that. Whether one divides by n or by n - 1 does not matter, because it "
-    "cancels in the ratio: one solution uses torch.cov. The terms of a trained encoder, "
-    "layer by layer, are in notebooks/course/variance.py: spread.",
-    level="stretch",
-    minutes=18,
-)
+@unit.exercise(Part("where the two oppose each other, and where not", 12, features))
 def calming_alpha(v, r):
     """Stretch: for every feature (columns of v and r, (N,D)) the positive alpha that makes Var[V +
     alpha R] smallest, and the alpha below which it stays smaller than Var V. Two tensors (D,); 0
@@ -828,6 +724,14 @@ def calming_alpha(v, r):
 
 
 unit.mistakes("""
+takes: stretch, 18 minutes
+hint: Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, and
+    | where is it back at Var V?
+hint: Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.
+after: In alpha the variance is a parabola: lowest at -Cov / Var R, and back at Var V at twice that.
+    | Whether one divides by n or by n - 1 does not matter, because it cancels in the ratio: one
+    | solution uses torch.cov. The terms of a trained encoder, layer by layer, are in
+    | notebooks/course/variance.py: spread.
 12 | where v and r do not oppose each other no positive alpha helps: both answers are 0 there
      np.maximum(lowest, 0) => np.array(lowest)
 12 | the variance stays below that of v until twice the best alpha

@@ -4,26 +4,15 @@ from bisect import bisect_left
 
 import numpy as np
 
-from homework.by_index import causal_weights
-from homework.marking import For, Part, Unit, need, normals, per_cent, refuse
+from homework.by_index import causal_weights, normed
+from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw07_bank_of_values",
     "Where do deep layers get their values?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often
-    as you like.
-    Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
-    width, V vocabulary, L layers (numbered from 0).
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    """Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
+    width, V vocabulary, L layers (numbered from 0).""",
 )
-
-
-def rms(x):
-    """Each row divided by the root of its mean square."""
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
 RULES = ("last third", "every second", "last half")
@@ -39,15 +28,12 @@ def targets(rule, layers):
     return list(range(first, layers, 2 if rule == "every second" else 1))
 
 
-def picked_by(rule, remainder=None):
+@drawn
+def picked_by(r, rule, remainder=None):
     """What a rule picks, at a depth at which all differ: even, or with this remainder by 3."""
-
-    def make(r):
-        layers = 2 * int(r.integers(4, 10)) if remainder is None else 3 * int(r.integers(3, 9))
-        layers += remainder or 0
-        return targets(rule, layers), layers
-
-    return make
+    layers = 2 * int(r.integers(4, 10)) if remainder is None else 3 * int(r.integers(3, 9))
+    layers += remainder or 0
+    return targets(rule, layers), layers
 
 
 def by_none(r):
@@ -84,18 +70,6 @@ def by_none(r):
             lambda r: ([5, 6, 7, 8], 9),
         ],
     ),
-    hints=[
-        "For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. And for 4?",
-        "Write each rule down as a list for this depth, and compare: i >= (2 * L) // 3; i % 2 == "
-        "(L - 1) % 2; i >= L // 2.",
-    ],
-    after="In a model of 4 layers the last third and the last half are the same two layers, and in "
-    "one of 2 all three rules are one: what is measured there cannot tell them apart, whatever the "
-    "run was called. 2L/3 is rounded down, and every second layer is counted from the last one. In "
-    "the package: minimal/model/plan.py: last_third, minimal/model/plan.py: alternate "
-    "and minimal/model/plan.py: second_half.",
-    level="easy",
-    minutes=8,
 )
 def which_rules(picked, layers):
     """Which rules could have picked these layers (a list, ascending) of a model with `layers`
@@ -108,6 +82,15 @@ def which_rules(picked, layers):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
+hint: For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. And for 4?
+hint: Write each rule down as a list for this depth, and compare: i >= (2 * L) // 3; i % 2 == (L -
+    | 1) % 2; i >= L // 2.
+after: In a model of 4 layers the last third and the last half are the same two layers, and in one
+    | of 2 all three rules are one: what is measured there cannot tell them apart, whatever the run
+    | was called. 2L/3 is rounded down, and every second layer is counted from the last one. In the
+    | package: minimal/model/plan.py: last_third, minimal/model/plan.py: alternate and
+    | minimal/model/plan.py: second_half.
 in: targets
 4 | you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not divide
   | has one target more
@@ -165,23 +148,6 @@ def row(*numbers, inside=True):
 @unit.exercise(
     Part("in place of V", 8, row(*range(1, 10)) + row(3, 4, 6, 7, 9, inside=False)),
     Part("added to V", 8, row(10, 11, 12, 13) + row(11, 13, inside=False)),
-    hints=[
-        "First: is this layer one of the row's? The rules are those of number 1, but for row 3, "
-        "which takes all layers from 1 on. If it is not, return a copy of v.",
-        "Three questions for a row: which source? in place of V, or added? learned coefficient, "
-        "or fixed?",
-        "A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen "
-        "branches.",
-    ],
-    after="Source, in place or added, learned or fixed: with the choice of layers these are "
-    "the four dials, and a table of coefficients does for thirteen branches. Row 3 stops at "
-    "layer 1, because the first layer cannot borrow from itself; the rows "
-    "are plans in minimal/variants.py: PLANS. README's question: Figure 2 (b, c) shows "
-    "rates and starts as much as preference, since one coefficient learns a hundred "
-    "times as fast and without decay (minimal/training/recipes.py: COEFFICIENTS). Only "
-    "a run that treats both alike could tell.",
-    level="medium",
-    minutes=18,
 )
 def value(row, layer, layers, v, v1, vx, a, b):
     """The value that layer `layer` of a model with `layers` layers uses in row 1 … 13 of the Bank
@@ -201,6 +167,19 @@ def value(row, layer, layers, v, v1, vx, a, b):
 
 
 unit.mistakes("""
+takes: medium, 18 minutes
+hint: First: is this layer one of the row's? The rules are those of number 1, but for row 3, which
+    | takes all layers from 1 on. If it is not, return a copy of v.
+hint: Three questions for a row: which source? in place of V, or added? learned coefficient, or
+    | fixed?
+hint: A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen
+    | branches.
+after: Source, in place or added, learned or fixed: with the choice of layers these are the four
+    | dials, and a table of coefficients does for thirteen branches. Row 3 stops at layer 1, because
+    | the first layer cannot borrow from itself; the rows are plans in minimal/variants.py: PLANS.
+    | README's question: Figure 2 (b, c) shows rates and starts as much as preference, since one
+    | coefficient learns a hundred times as fast and without decay (minimal/training/recipes.py:
+    | COEFFICIENTS). Only a run that treats both alike could tell.
 in: target_layers, targets
 16 | this layer is none of the row's: its value is v, as it is
      layer not in target_layers(row, layers) => False
@@ -247,7 +226,7 @@ def embedded(C, E):
     """Rows with a mean square of about 100: next to it an epsilon of 1e-5 is nothing, one of 1e-2
     is not."""
     return lambda r: (
-        rms(r.normal(size=(9, C))) * (8 + 4 * r.random((9, 1))),
+        normed(r.normal(size=(9, C))) * (8 + 4 * r.random((9, 1))),
         r.normal(size=(int(r.integers(2, 5)), C, E)),
     )
 
@@ -255,19 +234,6 @@ def embedded(C, E):
 @unit.exercise(
     Part("as many columns", 4, embedded(5, 5)),
     Part("a narrower value", 4, embedded(6, 4)),
-    hints=[
-        "With one layer it is notebook 10's table. With n layers: which vector has the smallest "
-        "sum of squared distances from n given ones?",
-        "Their mean. And the mean of n products with one matrix factor in common is a product "
-        "again: average the w first.",
-    ],
-    after="The mean of n points has the smallest sum of squared distances from them, and the "
-    "mean of products is a product with the mean matrix. So one table for several layers is "
-    "right for none of them: the claim that the first forward pass is that of x0 W_V holds for "
-    "a table of each layer's own. In the package: minimal/model/init.py: align, which fills a "
-    "shared table with the rows of one matrix.",
-    level="medium",
-    minutes=10,
 )
 def aligned_table(embedding, w):
     """One table for n layers, as near to all as it can be: layer i's own table would have the rows
@@ -276,22 +242,32 @@ def aligned_table(embedding, w):
 
     The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
-    tables = np.array([rms(embedding) @ matrix for matrix in w])
+    tables = np.array([normed(embedding) @ matrix for matrix in w])
     return tables.mean(0)
 
 
 unit.mistakes("""
-in: rms
+takes: medium, 10 minutes
+hint: With one layer it is notebook 10's table. With n layers: which vector has the smallest sum of
+    | squared distances from n given ones?
+hint: Their mean. And the mean of n products with one matrix factor in common is a product again:
+    | average the w first.
+after: The mean of n points has the smallest sum of squared distances from them, and the mean of
+    | products is a product with the mean matrix. So one table for several layers is right for none
+    | of them: the claim that the first forward pass is that of x0 W_V holds for a table of each
+    | layer's own. In the package: minimal/model/init.py: align, which fills a shared table with the
+    | rows of one matrix.
+in: normed
 8 | that is the table of one layer; the others start with a neighbour's values. Which table is
   | closest to all of them?
     tables.mean(0) => tables[0]
 8 | you added what the layers make; the table that is closest to all lies in their middle
     tables.mean(0) => tables.sum(0)
 8 | the embedding is RMS-normalised before it meets W_V (Eq 3)
-    rms(embedding) => embedding
+    normed(embedding) => embedding
 8 | you normalised the value; the embedding is normalised, then multiplied
-    rms(embedding) => embedding
-    and: tables.mean(0) => rms(tables.mean(0))
+    normed(embedding) => embedding
+    and: tables.mean(0) => normed(tables.mean(0))
 8 | you divided by the length; RMS-norm divides by the root of the MEAN square, so a row keeps
   | length sqrt(C)
     .mean(-1 => .sum(-1
@@ -306,30 +282,15 @@ in: rms
 """)
 
 
-def lookup(T, S):
-    return lambda r: (
-        *normals(r, (2, T, 6, 5), (2, S, 3, 5)),
-        r.integers(0, 6, (2, S)),
-        *normals(r, (11, 3, 5)),
-        2.5,
-    )
+@drawn
+def lookup(r, T, S):
+    q, k = normals(r, (2, T, 6, 5), (2, S, 3, 5))
+    return q, k, r.integers(0, 6, (2, S)), r.normal(size=(11, 3, 5)), 2.5
 
 
 @unit.exercise(
     Part("a whole sequence", 7, lookup(6, 6)),
     Part("behind a cache", 7, lookup(2, 7)),
-    hints=[
-        "table[ids] has the shape of values: (B,S,G,D). Repeat keys and values for the heads of "
-        "their group: repeat_interleave along the heads. The rest is notebook 10's layer.",
-        "gamma scales every value alike, so it may wait until after the sum.",
-    ],
-    after="table[ids] stands where V stood, and the rest is attention as it was. gamma scales "
-    "all values alike, so it may wait until after the sum: minimal/kernels/gather.py: "
-    "gather_attention applies it once. With grouped heads the table shrinks with the keys: a row "
-    "has G D numbers. The einsum solution makes no V at all but "
-    "collects the weights by token, and that is the next exercise.",
-    level="medium",
-    minutes=15,
 )
 def bov_attention(q, k, ids, table, gamma):
     """Causal attention with grouped heads whose values are looked up: q (B,T,H,D), k (B,S,G,D), ids
@@ -350,6 +311,14 @@ def bov_attention(q, k, ids, table, gamma):
 
 
 unit.mistakes("""
+takes: medium, 15 minutes
+hint: table[ids] has the shape of values: (B,S,G,D). Repeat keys and values for the heads of their
+    | group: repeat_interleave along the heads. The rest is notebook 10's layer.
+hint: gamma scales every value alike, so it may wait until after the sum.
+after: table[ids] stands where V stood, and the rest is attention as it was. gamma scales all values
+    | alike, so it may wait until after the sum: minimal/kernels/gather.py: gather_attention applies
+    | it once. With grouped heads the table shrinks with the keys: a row has G D numbers. The einsum
+    | solution makes no V at all but collects the weights by token, and that is the next exercise.
 in: causal_weights
 14 | your table was read at the position; it is read at the id of the token that stands there
      ids[b] => np.arange(k.shape[1])
@@ -380,41 +349,19 @@ in: causal_weights
 """)
 
 
-def masses(distinct):
-    def make(r):
-        w = r.random((2, 3, 6))
-        ids = (
-            np.stack([r.permutation(9)[:6] for _ in range(2)])
-            if distinct
-            else r.integers(0, 3, (2, 6))
-        )
-        return (
-            w / w.sum(-1, keepdims=True),
-            ids + (2 if distinct else 5),
-            r.normal(size=(12, 3, 4)),
-            1.5,
-        )
-
-    return make
+@drawn
+def masses(r, distinct):
+    w = r.random((2, 3, 6))
+    ids = (
+        np.stack([r.permutation(9)[:6] for _ in range(2)]) if distinct else r.integers(0, 3, (2, 6))
+    )
+    table = r.normal(size=(12, 3, 4))
+    return w / w.sum(-1, keepdims=True), ids + (2 if distinct else 5), table, 1.5
 
 
 @unit.exercise(
     Part("every token once", 3, masses(True)),
     Part("tokens that come again", 7, masses(False)),
-    hints=[
-        "tokens, place = ids.unique(return_inverse=True): place (B,S) says where in the list each "
-        "position's token stands.",
-        "masses[b, h, place[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with "
-        "place expanded over the heads.",
-        "out = gamma * sum over the list of mass * table[tokens]: one einsum, bhu,uhd->bhd.",
-    ],
-    after="Equal tokens have equal values, so their weights may be added before any value is "
-    "read: out = gamma · sum over tokens of mass · row. Over the whole vocabulary this reads "
-    "all of the table, so minimal/kernels/histogram.py: histogram_decode reads it in order and "
-    "once; with a list of the tokens in use only their rows are read, which is what "
-    "notebooks/course/offload.py: Offloaded keeps on the card when the table is not there.",
-    level="medium",
-    minutes=14,
 )
 def histogram_decode(weights, ids, table, gamma):
     """Decode without any values, and read only the rows in use: how much attention falls on each
@@ -433,6 +380,17 @@ def histogram_decode(weights, ids, table, gamma):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
+hint: tokens, place = ids.unique(return_inverse=True): place (B,S) says where in the list each
+    | position's token stands.
+hint: masses[b, h, place[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with
+    | place expanded over the heads.
+hint: out = gamma * sum over the list of mass * table[tokens]: one einsum, bhu,uhd->bhd.
+after: Equal tokens have equal values, so their weights may be added before any value is read: out =
+    | gamma · sum over tokens of mass · row. Over the whole vocabulary this reads all of the table,
+    | so minimal/kernels/histogram.py: histogram_decode reads it in order and once; with a list of
+    | the tokens in use only their rows are read, which is what notebooks/course/offload.py:
+    | Offloaded keeps on the card when the table is not there.
  7 | a token that occurs twice must collect both weights; yours kept the last
      += => =
 10 | you counted tokens; what is collected is their attention weight
@@ -461,18 +419,6 @@ def budget(r):
         [lambda r, n=n: (12, 768, 32768, [512, 512, 512, 2048] * 3, n) for n in (0, 4, 11)],
     ),
     Part("other models", 5, budget),
-    hints=[
-        "The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 "
-        "for row 3. And 1.9 % more tokens is not 1.9 % cheaper: which cost do you divide by?",
-        "6 · (12 L C² + C V - n C²) + 12 · C · (sum of the windows).",
-    ],
-    after="Without W_V in n layers a token costs 6 n C² less: 1.86 per cent cheaper for BoV, "
-    "which is 1.90 per cent more tokens, because one divides by the smaller cost. Row 3 "
-    "gets 5.4 per cent more, the most of all, and loses: so more tokens alone do not "
-    "explain why BoV wins. A budget becomes steps in minimal/compare/budgets.py: "
-    "by_flops.",
-    level="easy",
-    minutes=6,
 )
 def flops_and_tokens(layers, width, vocabulary, windows, without):
     """(FLOPs of training on one token, how many per cent more tokens than standard attention the
@@ -489,6 +435,14 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 for
+    | row 3. And 1.9 % more tokens is not 1.9 % cheaper: which cost do you divide by?
+hint: 6 · (12 L C² + C V - n C²) + 12 · C · (sum of the windows).
+after: Without W_V in n layers a token costs 6 n C² less: 1.86 per cent cheaper for BoV, which is
+    | 1.90 per cent more tokens, because one divides by the smaller cost. Row 3 gets 5.4 per cent
+    | more, the most of all, and loses: so more tokens alone do not explain why BoV wins. A budget
+    | becomes steps in minimal/compare/budgets.py: by_flops.
 10 | looking a row up is no multiplication: tables and embeddings cost nothing here
      head = => head = 2 *
      and: standard - gone => standard - gone + 6 * without * head / 2
@@ -521,43 +475,22 @@ unit.mistakes("""
 """)
 
 
-def model(batch):
-    def make(r):
-        kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
-        positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
-        layers = int(r.integers(2, 9))
-        return (
-            layers,
-            int(r.integers(1, layers)),
-            batch or r.integers(2, 40),
-            positions,
-            vocabulary,
-            kv,
-            C,
-            2,
-            r.choice([2, 4, 8]),
-        )
-
-    return make
+@drawn
+def model(r, batch):
+    kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
+    positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
+    layers = int(r.integers(2, 9))
+    deep, texts, id_bytes = (
+        int(r.integers(1, layers)),
+        batch or r.integers(2, 40),
+        r.choice([2, 4, 8]),
+    )
+    return layers, deep, texts, positions, vocabulary, kv, C, 2, id_bytes
 
 
 @unit.exercise(
     Part("one sequence", 4, model(1)),
     Part("a batch", 8, model(0)),
-    hints=[
-        "What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. "
-        "What comes: `tables` tables V × E, and B · T ids.",
-        "12-layer model of width 768, 4 targets with 4 tables, one sequence of 32,768, 2 bytes, "
-        "8-byte ids: 4,456,448. With one table for the four: 155,451,392.",
-    ],
-    after="A table serves the whole batch, and all layers that share it, and a cache exists once a "
-    "sequence and layer: so it is layers · B T positions against tables · |V| rows, less the ids, "
-    "plus the matrices that are gone. "
-    "README asks which fraction saturates at a sixth: that of the whole K and V cache, "
-    "a third of the layers and one of two streams; of the V cache it would be a third. "
-    "notebooks/course/memory.py: break_even counts it on a model, ids included.",
-    level="medium",
-    minutes=9,
 )
 def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
@@ -576,6 +509,16 @@ def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, s
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. What
+    | comes: `tables` tables V × E, and B · T ids.
+hint: 12-layer model of width 768, 4 targets with 4 tables, one sequence of 32,768, 2 bytes, 8-byte
+    | ids: 4,456,448. With one table for the four: 155,451,392.
+after: A table serves the whole batch, and all layers that share it, and a cache exists once a
+    | sequence and layer: so it is layers · B T positions against tables · |V| rows, less the ids,
+    | plus the matrices that are gone. README asks which fraction saturates at a sixth: that of the
+    | whole K and V cache, a third of the layers and one of two streams; of the V cache it would be
+    | a third. notebooks/course/memory.py: break_even counts it on a model, ids included.
 12 | that is Eq 6 as printed, in ELEMENTS and for one sequence; wanted bytes: times the size of an
    | element
      => layers * value_width * (tokens - vocabulary)
@@ -608,57 +551,12 @@ unit.mistakes("""
 """)
 
 
-def near(which, value, within, why):
-    def accept(answer):
-        said = need(answer, length=0, share=0)[which]
-        refuse(abs((per_cent(said) if which else said) - value) > within, why)
-
-    return accept
+near = guesses("length", "share")
 
 
 @unit.exercise(
-    Part(
-        "the length",
-        3,
-        None,
-        near(
-            0,
-            1860.5,
-            150,
-            "off by more than 150 tokens: the prompt's rows are kept once for all sixteen, and so "
-            "is the table; what they write is kept sixteen times",
-        ),
-    ),
-    Part(
-        "the share",
-        3,
-        None,
-        near(
-            1,
-            25,
-            2,
-            "off by more than 2 points: half of the layers, and only one of their two streams",
-        ),
-    ),
-    hints=[
-        For(
-            "the length",
-            "Rows that a layer would keep: 3,000 for the prompt and 16 n for what is written. The "
-            "table has |V|. When are they equal?",
-        ),
-        For(
-            "the share",
-            "Never more than all value rows of half of the layers. What part is that of keys "
-            "AND values of all layers?",
-        ),
-    ],
-    after="3,000 + 16 n = 32,768 at n = 1,860.5: so from 1,861 tokens each. Without sharing the "
-    "prompt, 16 caches of 3,000 rows would have been larger than the table from the first "
-    "word on: whatever shrinks a cache moves break-even away. At most all values of half of "
-    "the layers can go, and values are half of the cache: a quarter. "
-    "notebooks/course/memory.py: break_even counts a model's bytes for a batch.",
-    level="medium",
-    minutes=9,
+    Part("the length", 3, None, near(0, 1860.5, 150)),
+    Part("the share", 3, None, near(1, 25, 2, per_cent)),
 )
 def predict_break_even():
     """Predict: a vocabulary of 32,768, full context, tables in HALF of the layers (leave ids and
@@ -670,6 +568,19 @@ def predict_break_even():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+off for the length: off by more than 150 tokens: the prompt's rows are kept once for all sixteen,
+    | and so is the table; what they write is kept sixteen times
+off for the share: off by more than 2 points: half of the layers, and only one of their two streams
+hint for the length: Rows that a layer would keep: 3,000 for the prompt and 16 n for what is
+    | written. The table has |V|. When are they equal?
+hint for the share: Never more than all value rows of half of the layers. What part is that of keys
+    | AND values of all layers?
+after: 3,000 + 16 n = 32,768 at n = 1,860.5: so from 1,861 tokens each. Without sharing the prompt,
+    | 16 caches of 3,000 rows would have been larger than the table from the first word on: whatever
+    | shrinks a cache moves break-even away. At most all values of half of the layers can go, and
+    | values are half of the cache: a quarter. notebooks/course/memory.py: break_even counts a
+    | model's bytes for a batch.
 3 | off by more than 150 tokens
     => (0, 25)
 3 | off by more than
@@ -690,7 +601,7 @@ def cannot_fit(answer):
     refuse(np.abs(embedding).sum(1).min() < 1e-3, "no embedding may vanish: it is normalised")
     refuse(np.abs(table).max(initial=0) < 1e-3, "a table of zeros is matched by W_V = 0")
     # What is left of the table beside the columns of x, without W_V itself: it may be large.
-    x = rms(embedding)
+    x = normed(embedding)
     columns, sizes, _ = np.linalg.svd(x, full_matrices=False)
     columns = columns[:, sizes > 1e-12 * sizes.max()]
     left = table - columns @ (columns.T @ table)
@@ -701,19 +612,7 @@ def cannot_fit(answer):
     )
 
 
-@unit.exercise(
-    Part("a table that no W_V comes near", 8, None, cannot_fit),
-    hints=[
-        "x0 W_V has C · E numbers to choose, a table V · E.",
-        "Two tokens with the same embedding get the same x0 W_V. What may a table do with them?",
-    ],
-    after="Two tokens with the same embedding get the same x0 W_V, whatever the matrix, and a "
-    "table may tell them apart; more generally the columns of the embedding span at "
-    "most C directions of |V|. So x0 W_V is a special case of the table, the one at "
-    "which minimal/model/init.py: align starts it.",
-    level="easy",
-    minutes=4,
-)
+@unit.exercise(Part("a table that no W_V comes near", 8, None, cannot_fit))
 def expressivity_counter_example():
     """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table
     for one layer.
@@ -726,30 +625,35 @@ def expressivity_counter_example():
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: x0 W_V has C · E numbers to choose, a table V · E.
+hint: Two tokens with the same embedding get the same x0 W_V. What may a table do with them?
+after: Two tokens with the same embedding get the same x0 W_V, whatever the matrix, and a table may
+    | tell them apart; more generally the columns of the embedding span at most C directions of |V|.
+    | So x0 W_V is a special case of the table, the one at which minimal/model/init.py: align starts
+    | it.
 8 | some W_V comes within half
     => (np.eye(6) + 0.1, np.random.default_rng(0).normal(size=(6, 4)))
-    => (rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1), rms(np.arange(24.0).reshape(12, 2) ** 1.5 +
-  | 1) @ np.ones((2, 3)))
+    => (normed(np.arange(24.0).reshape(12, 2) ** 1.5 + 1),
+  | normed(np.arange(24.0).reshape(12, 2) ** 1.5 + 1) @ np.ones((2, 3)))
 """)
 
 
-def windowed(kind):
-    def make(r):
-        V, B = int(r.integers(2000, 40000)), int(r.integers(2, 5))
-        n = int(r.integers(2, 6))
-        some = [int(w) for w in r.choice([128, 512, 1024], n)]
-        prompt = int(r.integers(50, 2000))
-        if kind == "full":
-            return [0] * n, B, 0, V
-        if kind == "prompt":
-            return [0] * n, B, prompt, V
-        if kind == "mixed":
-            return [*some, 0], B, 0, V
-        if kind == "late":  # break-even while the windows still see the prompt
-            return [*some[:2], 2048, 0], B, 1900, 1900 + 40 * B
-        return some, 1, prompt, V + 3024
-
-    return make
+@drawn
+def windowed(r, kind):
+    V, B = int(r.integers(2000, 40000)), int(r.integers(2, 5))
+    n = int(r.integers(2, 6))
+    some = [int(w) for w in r.choice([128, 512, 1024], n)]
+    prompt = int(r.integers(50, 2000))
+    if kind == "full":
+        return [0] * n, B, 0, V
+    if kind == "prompt":
+        return [0] * n, B, prompt, V
+    if kind == "mixed":
+        return [*some, 0], B, 0, V
+    if kind == "late":  # break-even while the windows still see the prompt
+        return [*some[:2], 2048, 0], B, 1900, 1900 + 40 * B
+    return some, 1, prompt, V + 3024
 
 
 @unit.exercise(
@@ -780,21 +684,6 @@ def windowed(kind):
         3,
         [lambda r: ([512, 512], 100, 0, 32768), windowed("never"), windowed("never")],
     ),
-    hints=[
-        "Rows that the standard cache would hold in a target layer after T own tokens: B times T "
-        "or min(T, window + 1), and once the prompt, or what the window still shows of it: "
-        "min(prompt, window + 1 - T), not below 0.",
-        "It never shrinks as T grows: search by halving, or solve it. If windows stop it below the "
-        "tables' rows, the answer is -1.",
-    ],
-    after="A windowed layer stops at N + 1 rows, so nearly all of the four tables must be "
-    "paid for by the one layer that sees everything: 4 · 32,768 - 3 · 513 = 129,533 "
-    "tokens, where Eq 6 says 32,768. A shared prompt counts once, and in a windowed layer only as "
-    "long as it is seen. One solution solves for T between the edges of the "
-    "windows and two search for it: the held rows never shrink, so both find the same. "
-    "notebooks/course/memory.py: break_even with rings=True asks it of a model.",
-    level="stretch",
-    minutes=23,
 )
 def windowed_break_even(windows, batch, prompt, vocabulary):
     """Stretch: `batch` sequences go on from one prompt, whose rows are kept once for all. After how
@@ -822,6 +711,18 @@ def windowed_break_even(windows, batch, prompt, vocabulary):
 
 
 unit.mistakes("""
+takes: stretch, 23 minutes
+hint: Rows that the standard cache would hold in a target layer after T own tokens: B times T or
+    | min(T, window + 1), and once the prompt, or what the window still shows of it: min(prompt,
+    | window + 1 - T), not below 0.
+hint: It never shrinks as T grows: search by halving, or solve it. If windows stop it below the
+    | tables' rows, the answer is -1.
+after: A windowed layer stops at N + 1 rows, so nearly all of the four tables must be paid for by
+    | the one layer that sees everything: 4 · 32,768 - 3 · 513 = 129,533 tokens, where Eq 6 says
+    | 32,768. A shared prompt counts once, and in a windowed layer only as long as it is seen. One
+    | solution solves for T between the edges of the windows and two search for it: the held rows
+    | never shrink, so both find the same. notebooks/course/memory.py: break_even with rings=True
+    | asks it of a model.
  9 | a windowed layer's cache stops growing at window + 1 rows; it replaces less than you counted
      window + 1 if window else np.inf => np.inf
  6 | a window of N keys to the left keeps N + 1 rows, itself included

@@ -3,22 +3,16 @@
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import For, Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, always, drawn, guesses, need, normals, refuse
 
 unit = Unit(
     "hw08_gather_attention",
     "What does one program do?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as
-    often as you like.
-    Each works tile by tile. The first five are Triton kernels (in the interpreter, which the lines
-    below switch on: no GPU is needed), and where Triton is installed a kernel must have stored
-    the result. Where there is none, write a loop over programs in PyTorch.
+    """Each works tile by tile. The first five are Triton kernels (in the interpreter, which the
+    lines below switch on: no GPU is needed), and where Triton is installed a kernel must have
+    stored the result. Where there is none, write a loop over programs in PyTorch.
     Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs.
-    Widths are powers of two.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    Widths are powers of two.""",
     prelude="""
     import os
 
@@ -35,23 +29,9 @@ unit = Unit(
 )
 
 
-# ------------------------------------------------------------------------------------ copy, softmax
-
-
 @unit.exercise(
     Part("whole blocks", 2, lambda r: (r.normal(size=16), 4)),
     Part("a ragged end", 4, lambda r: (r.normal(size=int(r.choice([9, 13, 14, 15, 19]))), 4)),
-    hints=[
-        "Program p stores at offsets = p * block + arange(block), where mask = offsets < N, and "
-        "loads at N - 1 - offsets.",
-        "There are ceil(N / block) programs: (N + block - 1) // block.",
-    ],
-    after="ceil(N / block) programs run, and the last has lanes without work: the mask "
-    "switches them off, and their offsets stay where the arithmetic puts them. Clamped "
-    "offsets would let several lanes write to one place. Every kernel of the package "
-    "does the same: in minimal/kernels/decode.py: combine the mask is d < D.",
-    level="easy",
-    minutes=11,
     kernel=0,
 )
 def copy_tiles(x, block):
@@ -70,6 +50,14 @@ def copy_tiles(x, block):
 
 
 unit.mistakes("""
+takes: easy, 11 minutes
+hint: Program p stores at offsets = p * block + arange(block), where mask = offsets < N, and loads
+    | at N - 1 - offsets.
+hint: There are ceil(N / block) programs: (N + block - 1) // block.
+after: ceil(N / block) programs run, and the last has lanes without work: the mask switches them
+    | off, and their offsets stay where the arithmetic puts them. Clamped offsets would let several
+    | lanes write to one place. Every kernel of the package does the same: in
+    | minimal/kernels/decode.py: combine the mask is d < D.
 6 | you turned every block by itself: the last number of all comes first
     np.array([x[N - 1 - i] for i in range(N)]) => np.concatenate([x[i : i + block][::-1] for i in
   | range(0, N, block)])
@@ -99,30 +87,16 @@ unit.mistakes("""
 """)
 
 
-def ragged(empty, large=False):
-    def make(r):
-        lengths = r.permutation(np.array([0 if empty else 3, 1, 4, 6]))
-        x = r.normal(size=(4, 6))
-        return (x * 40 - 150 if large else x * 3), lengths, 8
-
-    return make
+@drawn
+def ragged(r, empty, large=False):
+    lengths = r.permutation(np.array([0 if empty else 3, 1, 4, 6]))
+    x = r.normal(size=(4, 6))
+    return (x * 40 - 150 if large else x * 3), lengths, 8
 
 
 @unit.exercise(
     Part("rows of any length", 3, ragged(False)),
     Part("an empty row, large numbers", 5, ragged(True, large=True)),
-    hints=[
-        "tl.load(pointer, mask=lane < length, other=-float('inf')): exp(-inf) is 0, so idle lanes "
-        "fall out of the sum by themselves. A row starts at row * x.stride(0).",
-        "An empty row: take 0 for a maximum of -inf, and 1 for a sum of 0. Then every lane is "
-        "exp(-inf) / 1. Store C numbers, not length: behind the end stands 0.",
-    ],
-    after="An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of the maximum "
-    "and the sum alike, while a loaded 0 would count. A row without lanes has neither, and a "
-    "neutral number in the place of -inf and of 0 keeps NaN away. minimal/kernels/decode.py: "
-    "combine treats splits that saw no key in this way.",
-    level="medium",
-    minutes=18,
     kernel=0,
 )
 def softmax_rows(x, lengths, block):
@@ -144,6 +118,15 @@ def softmax_rows(x, lengths, block):
 
 
 unit.mistakes(r"""
+takes: medium, 18 minutes
+hint: tl.load(pointer, mask=lane < length, other=-float('inf')): exp(-inf) is 0, so idle lanes fall
+    | out of the sum by themselves. A row starts at row * x.stride(0).
+hint: An empty row: take 0 for a maximum of -inf, and 1 for a sum of 0. Then every lane is exp(-inf)
+    | / 1. Store C numbers, not length: behind the end stands 0.
+after: An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of the maximum and the
+    | sum alike, while a loaded 0 would count. A row without lanes has neither, and a neutral number
+    | in the place of -inf and of 0 keeps NaN away. minimal/kernels/decode.py: combine treats splits
+    | that saw no key in this way.
 8 | your idle lanes loaded 0: exp of that counts in the sum. Load them as -inf
     -np.inf => 0.0 if n else -np.inf
 8 | a row ends at its length: what stands behind it in memory is not part of it
@@ -180,9 +163,6 @@ unit.mistakes(r"""
 """)
 
 
-# ------------------------------------------------------------------------------------ flash, gather
-
-
 def thousand(q, k):
     """q, k (N,D), changed: the last query's score is 1000 with the first key (exp overflows), and 0
     with the others."""
@@ -213,25 +193,20 @@ def flash_by_row(q, k, v, prefix, block_m, block_n):
     return out, lse, np.array(visited)
 
 
-def sequence(T, large=False):
-    def make(r):
-        n = int(r.choice(T))
-        q, k = (2 * x for x in normals(r, (n, 16), (n, 16)))
-        if large:
-            thousand(q, k)
-        return q, k, r.normal(size=(n, 16)), 32, 16  # tiles that tl.dot takes
-
-    return make
+@drawn
+def sequence(r, T, large=False):
+    n = int(r.choice(T))
+    q, k = (2 * x for x in normals(r, (n, 16), (n, 16)))
+    if large:
+        thousand(q, k)
+    return q, k, r.normal(size=(n, 16)), 32, 16  # tiles that tl.dot takes
 
 
-def prefixed(T, large=False):
+@drawn
+def prefixed(r, T, large=False):
     """The same with a prefix of 37: it reaches behind the first tile of queries."""
-
-    def make(r):
-        q, k, v, *blocks = sequence(T, large)(r)
-        return q, k, v, 37, *blocks
-
-    return make
+    q, k, v, *blocks = sequence(T, large)(r)
+    return q, k, v, 37, *blocks
 
 
 @unit.exercise(
@@ -241,21 +216,6 @@ def prefixed(T, large=False):
         10,
         [prefixed([73, 69], True), prefixed([41, 45, 47], True), prefixed([73, 69], True)],
     ),
-    hints=[
-        "Program p: queries p * block_m …; keys in steps of block_n up to the last query's own "
-        "position, or to the end of the prefix, whichever is later. State: m, l, acc (hw01's "
-        "online softmax).",
-        "Mask of a tile: ((key <= query) | (key < prefix)) & (key < T) & (query < T). The number "
-        "of tiles: ceil(max(min(T, (p + 1) * block_m), prefix) / block_n).",
-        "At the end out = acc / total, lse = m + log(total).",
-    ],
-    after="A program keeps three things a query, maximum, sum and weighted sum. Its loop ends at "
-    "the diagonal or at the end of the prefix, so tiles that nobody sees are never read; a mask "
-    "that came without a bound for the loop would give the same numbers and read them all. "
-    "minimal/kernels/forward.py: forward has no prefix, but a window, and walks in three stretches "
-    "so that only tiles at an edge are masked.",
-    level="hard",
-    minutes=37,
     kernel=0,
     single=True,
 )
@@ -273,6 +233,18 @@ def flash(q, k, v, prefix, block_m, block_n):
 
 
 unit.mistakes("""
+takes: hard, 37 minutes
+hint: Program p: queries p * block_m …; keys in steps of block_n up to the last query's own
+    | position, or to the end of the prefix, whichever is later. State: m, l, acc (hw01's online
+    | softmax).
+hint: Mask of a tile: ((key <= query) | (key < prefix)) & (key < T) & (query < T). The number of
+    | tiles: ceil(max(min(T, (p + 1) * block_m), prefix) / block_n).
+hint: At the end out = acc / total, lse = m + log(total).
+after: A program keeps three things a query, maximum, sum and weighted sum. Its loop ends at the
+    | diagonal or at the end of the prefix, so tiles that nobody sees are never read; a mask that
+    | came without a bound for the loop would give the same numbers and read them all.
+    | minimal/kernels/forward.py: forward has no prefix, but a window, and walks in three stretches
+    | so that only tiles at an edge are masked.
 in: flash_by_row
 16 | everybody sees the prefix, also those who stand in it: a key is seen if it is not later than
    | the query OR belongs to the prefix
@@ -321,30 +293,15 @@ in: flash_by_row
 """)
 
 
-def named(T, large=False):
-    def make(r):
-        q, k, v, *blocks = sequence(T, large)(r)
-        return q, k, v, r.integers(0, 9, len(v)), r.normal(size=(16, 16)), -1.75, *blocks
-
-    return make
+@drawn
+def named(r, T, large=False):
+    q, k, v, *blocks = sequence(T, large)(r)
+    return q, k, v, r.integers(0, 9, len(v)), r.normal(size=(16, 16)), -1.75, *blocks
 
 
 @unit.exercise(
     Part("whole tiles", 6, named([32, 64])),
     Part("ragged tiles", 8, named([41, 43, 47], True)),
-    hints=[
-        "The value tile is v[keys of the tile] + gain * table[ids[keys of the tile]]: three loads, "
-        "the third depending on the second.",
-        "An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest. Gain "
-        "cannot wait until after the loop here, unless you keep two sums.",
-    ],
-    after="As long as all values come from the table, the gain can wait for the finished sum. "
-    "Beside an own value it cannot: it goes on the row, once a tile, or the program keeps a second "
-    "sum, twice the registers. In the package: minimal/kernels/forward.py: absorb loads the rows, "
-    "minimal/kernels/forward.py: forward applies the gain at the end, and the plans with a table "
-    "beside V add it first and keep the sum.",
-    level="medium",
-    minutes=14,
     kernel=0,
     single=True,
 )
@@ -361,6 +318,16 @@ def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
+hint: The value tile is v[keys of the tile] + gain * table[ids[keys of the tile]]: three loads, the
+    | third depending on the second.
+hint: An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest. Gain
+    | cannot wait until after the loop here, unless you keep two sums.
+after: As long as all values come from the table, the gain can wait for the finished sum. Beside an
+    | own value it cannot: it goes on the row, once a tile, or the program keeps a second sum, twice
+    | the registers. In the package: minimal/kernels/forward.py: absorb loads the rows,
+    | minimal/kernels/forward.py: forward applies the gain at the end, and the plans with a table
+    | beside V add it first and keep the sum.
 in: flash_by_row
 14 | your table is read at the position; the id that stands there names the row
      [ids] => [np.arange(len(ids)) % len(table)]
@@ -404,36 +371,19 @@ in: flash_by_row
 """)
 
 
-# ------------------------------------------------------------------------------------------- decode
-
-
-def cache(S, splits, large=False):
-    def make(r):
-        n = int(r.choice(S))
-        q, k, table = normals(r, (6, 8), (n, 3, 8), (16, 3, 4))
-        q, k = 2 * q, 2 * k
-        if large:
-            thousand(q, k[:, 2])
-        return q, k, r.integers(0, 6, n), table, 1.5, splits
-
-    return make
+@drawn
+def cache(r, S, splits, large=False):
+    n = int(r.choice(S))
+    q, k, table = normals(r, (6, 8), (n, 3, 8), (16, 3, 4))
+    q, k = 2 * q, 2 * k
+    if large:
+        thousand(q, k[:, 2])
+    return q, k, r.integers(0, 6, n), table, 1.5, splits
 
 
 @unit.exercise(
     Part("even splits", 6, cache([8, 12, 16], 4)),
     Part("uneven splits", 8, cache([10, 13, 14], 4, True)),
-    hints=[
-        "Split n reads keys n * size … with size = ceil(S / splits), and stores for every query "
-        "head its own softmax-weighted sum and its own lse. g = h // (H // G).",
-        "Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part_n.",
-    ],
-    after="With one query a head would be one program, and most of the machine would wait; splits "
-    "give it work. Query heads that share a key head can share a program, so that keys and rows "
-    "are read once for all of them: minimal/kernels/decode.py: split packs them into the rows of "
-    "a tile. Each split counts by exp of its lse, and minimal/kernels/decode.py: combine applies "
-    "the gain after the merge.",
-    level="medium",
-    minutes=18,
     kernel=0,
 )
 def split_decode(q, k, ids, table, gain, splits):
@@ -461,6 +411,15 @@ def split_decode(q, k, ids, table, gain, splits):
 
 
 unit.mistakes("""
+takes: medium, 18 minutes
+hint: Split n reads keys n * size … with size = ceil(S / splits), and stores for every query head
+    | its own softmax-weighted sum and its own lse. g = h // (H // G).
+hint: Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part_n.
+after: With one query a head would be one program, and most of the machine would wait; splits give
+    | it work. Query heads that share a key head can share a program, so that keys and rows are read
+    | once for all of them: minimal/kernels/decode.py: split packs them into the rows of a tile.
+    | Each split counts by exp of its lse, and minimal/kernels/decode.py: combine applies the gain
+    | after the merge.
 14 | neighbours share: query head h reads key head h // (H // G), not h % G
      h // (H // G) => h % G
 14 | you averaged the splits; each counts by exp(lse)
@@ -496,30 +455,15 @@ unit.mistakes("""
 """)
 
 
-def spoken(distinct):
-    def make(r):
-        ids = r.permutation(30)[:8] if distinct else np.array([29, 3, *r.choice([3, 7, 29], 6)])
-        return r.normal(size=(2, 8)) * 2, ids, r.normal(size=(32, 2, 4)), 0.5
-
-    return make
+@drawn
+def spoken(r, distinct):
+    ids = r.permutation(30)[:8] if distinct else np.array([29, 3, *r.choice([3, 7, 29], 6)])
+    return r.normal(size=(2, 8)) * 2, ids, r.normal(size=(32, 2, 4)), 0.5
 
 
 @unit.exercise(
     Part("all tokens distinct", 4, spoken(True)),
     Part("tokens that repeat", 8, spoken(False)),
-    hints=[
-        "tokens, local = torch.unique(ids, return_inverse=True): local is each position's rank "
-        "among the distinct ones, so the bins are few.",
-        "masses.scatter_add_ or index_add_ over local; then one product of (H,U) with the U rows "
-        "of the table.",
-    ],
-    after="Numbered from 0, the distinct tokens need U bins and U rows of the table; "
-    "minimal/kernels/histogram.py: shrink gives the package's histogram the same few "
-    "bins. README's question about the race: softmax and bins grow with the S keys, the "
-    "product with the U rows, and which is largest your own clock must say. A trick "
-    "cannot win more than the share of the part that it touches.",
-    level="medium",
-    minutes=10,
 )
 def histogram_decode(scores, ids, table, gain):
     """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a
@@ -535,6 +479,16 @@ def histogram_decode(scores, ids, table, gain):
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
+hint: tokens, local = torch.unique(ids, return_inverse=True): local is each position's rank among
+    | the distinct ones, so the bins are few.
+hint: masses.scatter_add_ or index_add_ over local; then one product of (H,U) with the U rows of the
+    | table.
+after: Numbered from 0, the distinct tokens need U bins and U rows of the table;
+    | minimal/kernels/histogram.py: shrink gives the package's histogram the same few bins. README's
+    | question about the race: softmax and bins grow with the S keys, the product with the U rows,
+    | and which is largest your own clock must say. A trick cannot win more than the share of the
+    | part that it touches.
 12 | your distinct tokens come in order of appearance; wanted ascending (torch.unique)
      np.unique(ids) => np.array(list(dict.fromkeys(ids)))
  8 | a token that repeats collects all of its weights; yours kept the last
@@ -570,37 +524,15 @@ unit.mistakes(r"""
 """)
 
 
-# ----------------------------------------------------------------------------------------- backward
-
-
-def attended(gain):
-    def make(r):
-        P = np.exp(r.normal(size=(5, 8)))
-        return (
-            P / P.sum(1, keepdims=True),
-            r.normal(size=(5, 4)),
-            r.choice([1, 4, 6], 8),
-            r.normal(size=(9, 4)),
-            gain,
-        )
-
-    return make
+@drawn
+def attended(r, gain):
+    P, dout = np.exp(r.normal(size=(5, 8))), r.normal(size=(5, 4))
+    return P / P.sum(1, keepdims=True), dout, r.choice([1, 4, 6], 8), r.normal(size=(9, 4)), gain
 
 
 @unit.exercise(
     Part("a gain", 5, attended(1.6)),
     Part("a gain of zero", 5, attended(0.0)),
-    hints=[
-        "dv = gain * Pᵀ dout, as always; then rows with the same id are added: index_add.",
-        "u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere.",
-    ],
-    after="Rows of one token are summed in the order of the text: "
-    "minimal/kernels/backward.py: sum_by_token does that without atomics, which would "
-    "add in an order that changes from run to run. The gain's gradient comes from the "
-    "unscaled output, sum(dout · u), so nothing is divided and a gain of zero is no "
-    "exception.",
-    level="medium",
-    minutes=9,
 )
 def table_gradient(P, dout, ids, table, gain):
     """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a
@@ -618,6 +550,13 @@ def table_gradient(P, dout, ids, table, gain):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: dv = gain * Pᵀ dout, as always; then rows with the same id are added: index_add.
+hint: u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere.
+after: Rows of one token are summed in the order of the text: minimal/kernels/backward.py:
+    | sum_by_token does that without atomics, which would add in an order that changes from run to
+    | run. The gain's gradient comes from the unscaled output, sum(dout · u), so nothing is divided
+    | and a gain of zero is no exception.
  5 | a token that repeats collects the gradients of all its places
      += gain => = gain
 10 | on its way into the table the gradient passes the gain
@@ -645,55 +584,14 @@ unit.mistakes("""
 """)
 
 
-# ------------------------------------------------------------------------------------------- floors
-
-
-def near(which, low, high, why):
-    def accept(answer):
-        refuse(not low < need(answer, fused=0, materialised=0)[which] < high, why)
-
-    return accept
-
+near = guesses("fused", "materialised")
 
 GATHER, MATERIALISE = 301 / (100 + 32), 301 / (100 + 32 + 201 + 201)
 
 
 @unit.exercise(
-    Part(
-        "gathered on the fly",
-        3,
-        None,
-        near(
-            0,
-            GATHER * 0.9,
-            GATHER * 1.1,
-            "more than 10 % off: K is read either way, only V's bytes change",
-        ),
-    ),
-    Part(
-        "gathered into memory first",
-        3,
-        None,
-        near(
-            1,
-            MATERIALISE * 0.9,
-            MATERIALISE * 1.1,
-            "more than 10 % off: the rows are read, V is written, and V is read again, beside K",
-        ),
-    ),
-    hints=[
-        For("gathered on the fly", "301 MB with a value cache. What is left of V's 201?"),
-        For("gathered on the fly", "K and the distinct rows: 100 + 32."),
-        For("gathered into memory first", "Which bytes are written, and read once more?"),
-        For("gathered into memory first", "Beside K and the rows: V written and V read."),
-    ],
-    after="By bytes, 301 / 132 = 2.28 for the kernel that gathers as it goes, and 301 / 534 = 0.56 "
-    "for the way that writes all values first: it reads the rows, writes V and reads it again, "
-    "and is slower than the cache that it replaces. Narrow keys make both stand out more, because "
-    "less is shared. These are floors; notebooks/evidence/bench/moved.py: split_bytes "
-    "counts those of the kernel, for any shape.",
-    level="easy",
-    minutes=5,
+    Part("gathered on the fly", 3, None, near(0, GATHER, GATHER / 10)),
+    Part("gathered into memory first", 3, None, near(1, MATERIALISE, MATERIALISE / 10)),
 )
 def predict_speed():
     """Predict, by bytes alone. Keys are stored in one byte a number, values in two: one decode step
@@ -706,6 +604,19 @@ def predict_speed():
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+off for gathered on the fly: more than 10 % off: K is read either way, only V's bytes change
+off for gathered into memory first: more than 10 % off: the rows are read, V is written, and V is
+    | read again, beside K
+hint for gathered on the fly: 301 MB with a value cache. What is left of V's 201?
+hint for gathered on the fly: K and the distinct rows: 100 + 32.
+hint for gathered into memory first: Which bytes are written, and read once more?
+hint for gathered into memory first: Beside K and the rows: V written and V read.
+after: By bytes, 301 / 132 = 2.28 for the kernel that gathers as it goes, and 301 / 534 = 0.56 for
+    | the way that writes all values first: it reads the rows, writes V and reads it again, and is
+    | slower than the cache that it replaces. Narrow keys make both stand out more, because less is
+    | shared. These are floors; notebooks/evidence/bench/moved.py: split_bytes counts those
+    | of the kernel, for any shape.
 6 | more than 10 % off
     => (1.73, 0.63)
 3 | more than 10 % off
@@ -726,20 +637,7 @@ def slow_link(answer):
     refuse(slower(distinct - 1), "the link would lose with fewer distinct tokens still")
 
 
-@unit.exercise(
-    Part("it loses by a hair", 6, None, slow_link),
-    hints=[
-        "Over the link go the distinct rows; from the card's own memory come 1,000 rows. The width "
-        "is in both.",
-        "3e12 / 64e9 is 47. How many distinct tokens are more than one in 47 of a thousand?",
-    ],
-    after="The link is 47 times slower than the card's memory, so 22 distinct tokens in a thousand "
-    "are enough for it to lose. If fetched rows stay on the "
-    "card, only new tokens cross, and what stays is a value cache by token: "
-    "notebooks/course/offload.py: Offloaded.",
-    level="medium",
-    minutes=9,
-)
+@unit.exercise(Part("it loses by a hair", 6, None, slow_link))
 def offload_counter_example():
     """Find the error, and where it begins. Return (ids (1000,), width): a history of 1,000 token
     ids (below 32,768), and the width of a value row.
@@ -753,6 +651,13 @@ def offload_counter_example():
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: Over the link go the distinct rows; from the card's own memory come 1,000 rows. The width is
+    | in both.
+hint: 3e12 / 64e9 is 47. How many distinct tokens are more than one in 47 of a thousand?
+after: The link is 47 times slower than the card's memory, so 22 distinct tokens in a thousand are
+    | enough for it to lose. If fetched rows stay on the card, only new tokens cross, and what stays
+    | is a value cache by token: notebooks/course/offload.py: Offloaded.
 6 | the link is faster here
     => (np.zeros(1000), 768)
 6 | the link would lose with fewer
@@ -763,48 +668,19 @@ unit.mistakes("""
 
 
 EDGES = [
-    ([7, 300], 12, 132, 2, 3),
-    ([216, 98, 501, 31, 401], 12, 8, 67, 2),  # only the overhead decides
-    ([392, 223], 12, 8, 77, 1),  # one piece for each text
-    ([100], 1, 132, 5, 0),  # pieces of one tile
+    always(np.array([7, 300]), 12, 132, 2, 3),
+    always(np.array([216, 98, 501, 31, 401]), 12, 8, 67, 2),  # only the overhead decides
+    always(np.array([392, 223]), 12, 8, 77, 1),  # one piece for each text
+    always(np.array([100]), 1, 132, 5, 0),  # pieces of one tile
 ]
 
 
-def always(case):
-    tiles, *others = case
-    return lambda r: (np.array(tiles), *others)
-
-
 def load(r):
-    tiles = r.integers(20, 700, size=int(r.integers(2, 6)))
-    return (
-        tiles,
-        r.integers(1, 17),
-        r.choice([132, 264, 660]),
-        r.integers(10, 80),
-        r.integers(1, 4),
-    )
+    tiles, heads = r.integers(20, 700, size=int(r.integers(2, 6))), r.integers(1, 17)
+    return tiles, heads, r.choice([132, 264, 660]), r.integers(10, 80), r.integers(1, 4)
 
 
-@unit.exercise(
-    Part(
-        "many shapes",
-        8,
-        [*[load] * 6, *map(always, EDGES)],
-    ),
-    hints=[
-        "For a size: pieces of a text = ceil(its tiles / size); programs = heads times the sum "
-        "over texts. Which texts decide what the merge costs?",
-        "cost = ceil(programs / slots) * (size + overhead) + merge * (most pieces of a text). Try "
-        "all sizes, and mind which of equals is wanted.",
-    ],
-    after="README's question: waves and pieces are whole numbers, so the cost is a staircase in "
-    "the size, and the best size jumps where a step begins. Long texts want many pieces and "
-    "short ones few, so one size for all is a compromise. minimal/kernels/decode.py: "
-    "how_many_splits takes the fewest splits that fill the machine once.",
-    level="stretch",
-    minutes=23,
-)
+@unit.exercise(Part("many shapes", 8, [*[load] * 6, *EDGES]))
 def best_splits(tiles, heads, slots, overhead, merge):
     """Stretch: several texts are decoded at once; text b has tiles[b] key tiles. Every text is cut
     into pieces of `size` tiles, the last of a text may be shorter, and every piece of every head is
@@ -824,6 +700,15 @@ def best_splits(tiles, heads, slots, overhead, merge):
 
 
 unit.mistakes("""
+takes: stretch, 23 minutes
+hint: For a size: pieces of a text = ceil(its tiles / size); programs = heads times the sum over
+    | texts. Which texts decide what the merge costs?
+hint: cost = ceil(programs / slots) * (size + overhead) + merge * (most pieces of a text). Try all
+    | sizes, and mind which of equals is wanted.
+after: README's question: waves and pieces are whole numbers, so the cost is a staircase in the
+    | size, and the best size jumps where a step begins. Long texts want many pieces and short ones
+    | few, so one size for all is a compromise. minimal/kernels/decode.py: how_many_splits takes the
+    | fewest splits that fill the machine once.
 8 | a wave that is half full takes as long as a full one: round up
     -(-programs // slots) => programs / slots
 8 | merging costs `merge` for every piece

@@ -4,28 +4,19 @@ import math
 
 import numpy as np
 
-from homework import by_index
-from homework.marking import For, Part, Unit, need, normals, refuse
+from homework.by_index import normed, softmax
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
 unit = Unit(
     "hw10_frontier",
     "What may a value be?",
-    """
-    Fill in the functions, in any order, and run `pytest homework/hw10_frontier` as often as you
-    like.
-    Letters: B texts, T new positions, S visible positions, H heads, G heads of keys and values, D
-    key width, E value width, R width of what turns with positions, C width of a latent, M model
+    """Letters: B texts, T new positions, S visible positions, H heads, G heads of keys and values,
+    D key width, E value width, R width of what turns with positions, C width of a latent, M model
     width. Query head h reads key head h // (H / G).
-    A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.
-    Functions answer in the dtype of their inputs, and leave their inputs as they
-    were.
-""",
+    A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.""",
 )
 
 PRIME = 2**31 - 1
-
-
-# -------------------------------------------------------------------------------------------- slots
 
 
 def slot_of(numbers, factors, total, rows):
@@ -39,36 +30,20 @@ def hash_of(r, n):
     return r.integers(1, PRIME, size=n), int(r.integers(1, PRIME)), int(r.integers(50, 900))
 
 
-def packed(n, several):
-    def make(r):
-        ids = r.integers(0, 40, size=(2, 9))
-        starts = np.zeros((2, 9), bool)
-        if several:
-            starts[0, [2, 6]] = starts[1, [3, 4]] = True
-        else:
-            starts[:, 0] = True
-        return ids, starts, *hash_of(r, n)
-
-    return make
+@drawn
+def packed(r, n, several):
+    ids = r.integers(0, 40, size=(2, 9))
+    starts = np.zeros((2, 9), bool)
+    if several:
+        starts[0, [2, 6]] = starts[1, [3, 4]] = True
+    else:
+        starts[:, 0] = True
+    return ids, starts, *hash_of(r, n)
 
 
 @unit.exercise(
     Part("one document", 6, [packed(2, False), packed(3, False), packed(4, False)]),
     Part("several documents in a text", 12, [packed(3, True), packed(4, True), packed(2, True)]),
-    hints=[
-        "For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from "
-        "before the document. factors[i] times that, mod p, is one summand.",
-        "A running count of starts numbers the documents. The id i places earlier belongs to yours "
-        "if its number is yours: compare the numbers with themselves, shifted as the ids are.",
-    ],
-    after="Several documents lie in one row of a batch, and a row of the table should not learn "
-    "the seam between two that chance put side by side; minimal/model/ngram.py: last_ids does not "
-    "know documents and looks through. minimal/model/ngram.py: hashed takes each product "
-    "modulo p, because the sum of several could pass what 64 bits hold. README's question: "
-    "attention can learn to give another document little weight, while a table's row is "
-    "written by whoever names it.",
-    level="medium",
-    minutes=18,
 )
 def document_slots(ids, starts, factors, total, rows):
     """(B,T): the slot of the last n ids at every place; n is the number of factors.
@@ -88,6 +63,17 @@ def document_slots(ids, starts, factors, total, rows):
 
 
 unit.mistakes("""
+takes: medium, 18 minutes
+hint: For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from
+    | before the document. factors[i] times that, mod p, is one summand.
+hint: A running count of starts numbers the documents. The id i places earlier belongs to yours if
+    | its number is yours: compare the numbers with themselves, shifted as the ids are.
+after: Several documents lie in one row of a batch, and a row of the table should not learn the seam
+    | between two that chance put side by side; minimal/model/ngram.py: last_ids does not know
+    | documents and looks through. minimal/model/ngram.py: hashed takes each product modulo p,
+    | because the sum of several could pass what 64 bits hold. README's question: attention can
+    | learn to give another document little weight, while a table's row is written by whoever names
+    | it.
 in: slot_of
 12 | your slots look through the start of a document, into another one: what stands before it counts
    | as 0
@@ -116,37 +102,18 @@ in: slot_of
 """)
 
 
-# ------------------------------------------------------------------------------------- one latent
-
-
-def latent_cache(S, large=False):
-    def make(r):
-        n = int(r.choice(S))
-        q, q_turned = normals(r, (3, 5), (3, 2))
-        latent, turned = normals(r, (n, 6), (n, 2))
-        up_k, up_v, out = normals(r, (3, 5, 6), (3, 7, 6), (8, 3, 7))
-        return (q * 60 if large else q), q_turned, latent, turned, up_k, up_v, out
-
-    return make
+@drawn
+def latent_cache(r, S, large=False):
+    n = int(r.choice(S))
+    q, q_turned = normals(r, (3, 5), (3, 2))
+    latent, turned = normals(r, (n, 6), (n, 2))
+    up_k, up_v, out = normals(r, (3, 5, 6), (3, 7, 6), (8, 3, 7))
+    return (q * 60 if large else q), q_turned, latent, turned, up_k, up_v, out
 
 
 @unit.exercise(
     Part("a short past", 8, latent_cache([3, 4, 5])),
     Part("a longer past, large scores", 12, latent_cache([9, 11, 13], large=True)),
-    hints=[
-        "A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is "
-        "the latent. All heads read ONE turned key a position.",
-        "mixed[h] is the softmax-weighted sum of latents. Values come afterwards: up_v[h] @ "
-        "mixed[h] is head h's output of width E, and out[:, h] takes it to the stream.",
-    ],
-    after="A position costs one latent and one turned key, whatever the number of heads; the "
-    "turned key is what no matrix can join, because it depends on the distance. In the package: "
-    "minimal/model/latent.py: Read.absorbed. README's question: joined, a head has M C "
-    "numbers, apart E (M + C), so joining pays only where a latent is narrower than about a "
-    "head: with a latent of 512, heads of 128 and a width of 5,120 it would be 3.6 times the "
-    "work.",
-    level="hard",
-    minutes=16,
 )
 def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     """One decode step of latent attention, absorbed: no key and no value of the past is made.
@@ -161,13 +128,23 @@ def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     content = np.array([[q[h] @ (up_k[h] @ row) for row in latent] for h in range(H)])
     position = np.array([[q_turned[h] @ row for row in turned] for h in range(H)])
     scores = (content + position) / np.sqrt(D + R)
-    weights = by_index.softmax(scores)
+    weights = softmax(scores)
     mixed = weights @ latent
     heads = np.array([out[:, h] @ (up_v[h] @ mixed[h]) for h in range(H)])
     return weights, mixed, heads.sum(0)
 
 
 unit.mistakes("""
+takes: hard, 16 minutes
+hint: A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is the
+    | latent. All heads read ONE turned key a position.
+hint: mixed[h] is the softmax-weighted sum of latents. Values come afterwards: up_v[h] @ mixed[h] is
+    | head h's output of width E, and out[:, h] takes it to the stream.
+after: A position costs one latent and one turned key, whatever the number of heads; the turned key
+    | is what no matrix can join, because it depends on the distance. In the package:
+    | minimal/model/latent.py: Read.absorbed. README's question: joined, a head has M C numbers,
+    | apart E (M + C), so joining pays only where a latent is narrower than about a head: with a
+    | latent of 512, heads of 128 and a width of 5,120 it would be 3.6 times the work.
 20 | a query has D + R features: divide by the root of D + R
      np.sqrt(D + R) => np.sqrt(D)
 20 | a score is the sum of two products: of the contents, and of what turns with positions
@@ -193,47 +170,24 @@ unit.mistakes("""
 """)
 
 
-# ---------------------------------------------------------------------------- the key as the value
-
-
 def rotated(x, cos, sin):
     """A row of two halves, turned by one place."""
     first, second = np.split(x, 2, -1)
     return np.concatenate([first * cos + second * sin, second * cos - first * sin], -1)
 
 
-def rms_normed(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
-
-
-def step(S, H, G):
+@drawn
+def step(r, S, H, G):
     """A new token at place S, and the turned keys of all places before it."""
-
-    def make(r):
-        B, C, D = 2, 7, 6
-        h, w_q, w_k, kept = normals(r, (B, C), (H * D, C), (G * D, C), (B, S, G, D))
-        angles = S * np.array([1.0, 0.4, 0.1])
-        return h, w_q, w_k, rms_normed(kept), np.cos(angles), np.sin(angles)
-
-    return make
+    B, C, D = 2, 7, 6
+    h, w_q, w_k, kept = normals(r, (B, C), (H * D, C), (G * D, C), (B, S, G, D))
+    angles = S * np.array([1.0, 0.4, 0.1])
+    return h, w_q, w_k, normed(kept), np.cos(angles), np.sin(angles)
 
 
 @unit.exercise(
     Part("a key for every head", 8, [step(4, 3, 3), step(3, 2, 2), step(1, 3, 3)]),
     Part("shared keys", 10, [step(4, 4, 2), step(3, 4, 2), step(2, 6, 3)]),
-    hints=[
-        "Queries and keys first: W h, by head, turned by cos and sin, normed. Then the new key "
-        "goes behind the old ones, and attention reads these rows twice, as keys and as values.",
-        "y = weights @ keys, then the turn once more with -sin in the place of sin. For shared "
-        "keys repeat_interleave(H // G) makes a key for every query head.",
-    ],
-    after="One row a token and layer is all that is kept: half of the cache, and a matrix less. "
-    "Turning is linear, so one turn of the sum does what a turn of each row of the past would. "
-    "README's question: the only key is turned back by the place by which it was turned, so y is "
-    "the normed W_k h, wherever the text begins. In the package: minimal/model/values.py: "
-    "TurnedKey and minimal/model/attention.py: TurnedBack.",
-    level="medium",
-    minutes=20,
 )
 def turned_step(h, w_q, w_k, kept, cos, sin):
     """One decode step of attention whose keys are its values: (y (B,H,D), kept (B,S+1,G,D)).
@@ -247,18 +201,28 @@ def turned_step(h, w_q, w_k, kept, cos, sin):
     (B, _, G, D), H = kept.shape, len(w_q) // kept.shape[3]
     q = (h @ w_q.T).reshape(B, H, D)
     k = (h @ w_k.T).reshape(B, G, D)
-    query = rms_normed(rotated(q, cos, sin))
-    key = rms_normed(rotated(k, cos, sin))
+    query = normed(rotated(q, cos, sin))
+    key = normed(rotated(k, cos, sin))
     left = np.concatenate([kept, key[:, None]], 1)
     y = np.zeros((B, H, D))
     for b, head in np.ndindex(B, H):
         rows = left[b, :, head // (H // G)]
         scores = rows @ query[b, head] / np.sqrt(D)
-        y[b, head] = by_index.softmax(scores) @ rows
+        y[b, head] = softmax(scores) @ rows
     return rotated(y, cos, -sin), left
 
 
 unit.mistakes("""
+takes: medium, 20 minutes
+hint: Queries and keys first: W h, by head, turned by cos and sin, normed. Then the new key goes
+    | behind the old ones, and attention reads these rows twice, as keys and as values.
+hint: y = weights @ keys, then the turn once more with -sin in the place of sin. For shared keys
+    | repeat_interleave(H // G) makes a key for every query head.
+after: One row a token and layer is all that is kept: half of the cache, and a matrix less. Turning
+    | is linear, so one turn of the sum does what a turn of each row of the past would. README's
+    | question: the only key is turned back by the place by which it was turned, so y is the normed
+    | W_k h, wherever the text begins. In the package: minimal/model/values.py: TurnedKey and
+    | minimal/model/attention.py: TurnedBack.
 18 | y is not turned back: what is read depends on where in the text it stands
      rotated(y, cos, -sin) => y
 18 | you turned y on, not back: by -sin
@@ -270,9 +234,9 @@ unit.mistakes("""
 18 | the new key is turned by its place, as those that are kept have been
      rotated(k, cos, sin) => k
 18 | the norm of the query is missing
-     query = rms_normed => query =
+     query = normed => query =
 18 | the norm of the key is missing
-     key = rms_normed => key =
+     key = normed => key =
 18 | scores are over the root of D
      / np.sqrt(D) =>
 10 | query head h reads key head h // (H / G): neighbours share a key; yours take turns
@@ -280,40 +244,23 @@ unit.mistakes("""
 18 | the newest key is kept LAST
      [kept, key[:, None]] => [key[:, None], kept]
 18 | no norm of y is asked for
-     by_index.softmax(scores) @ rows => rms_normed(by_index.softmax(scores) @ rows)
+     softmax(scores) @ rows => normed(softmax(scores) @ rows)
 18 | what is kept is the key that came in: the new one must be among them now
      , left => , kept
 18 | what is kept are TURNED keys: you kept the new one as it was before
-     , left => , np.concatenate([kept, rms_normed(k)[:, None]], 1)
+     , left => , np.concatenate([kept, normed(k)[:, None]], 1)
 """)
 
 
-# ----------------------------------------------------------------------------- the own value taken
-
-
-def heard(T, S, H, G):
-    def make(r):
-        y, v, a = normals(r, (2, T, H, 5), (2, S, G, 5), (H,))
-        return y, v, a
-
-    return make
+@drawn
+def heard(r, T, S, H, G):
+    y, v, a = normals(r, (2, T, H, 5), (2, S, G, 5), (H,))
+    return y, v, a
 
 
 @unit.exercise(
     Part("all places, a value a head", 4, [heard(4, 4, 3, 3), heard(3, 3, 2, 2)]),
     Part("the last places, shared values", 8, [heard(2, 5, 4, 2), heard(3, 4, 6, 2)]),
-    hints=[
-        "Which value is the own one? Of S visible places the last T are the new ones. Give every "
-        "query head a copy of the value that it reads: (B,T,H,D).",
-        "u = own / its length; y - tanh(a)[:, None] * (y * u).sum(-1, keepdim=True) * u.",
-    ],
-    after="At a = 0 the layer is standard attention, so the share is learned or it is nothing; "
-    "at 1 it would be XSA as its paper has it, which tanh only comes near. The own value is "
-    "asked for by place and not by row, minimal/model/tape.py: Tape.rows_of, so that it is "
-    "there for rows of tables, too; minimal/model/attention.py: Exclusive is the plan. Public "
-    "reports disagree on whether a learned share is better than the whole.",
-    level="easy",
-    minutes=7,
 )
 def shares_taken(y, v, a):
     """(B,T,H,D): what was heard, less a share of what lies along the own value.
@@ -331,6 +278,15 @@ def shares_taken(y, v, a):
 
 
 unit.mistakes("""
+takes: easy, 7 minutes
+hint: Which value is the own one? Of S visible places the last T are the new ones. Give every query
+    | head a copy of the value that it reads: (B,T,H,D).
+hint: u = own / its length; y - tanh(a)[:, None] * (y * u).sum(-1, keepdim=True) * u.
+after: At a = 0 the layer is standard attention, so the share is learned or it is nothing; at 1 it
+    | would be XSA as its paper has it, which tanh only comes near. The own value is asked for by
+    | place and not by row, minimal/model/tape.py: Tape.rows_of, so that it is there for rows of
+    | tables, too; minimal/model/attention.py: Exclusive is the plan. Public reports disagree on
+    | whether a learned share is better than the whole.
  8 | the new places are the LAST of those that are visible; you took the values of the first
      v.shape[1] - T : => :T
  8 | query head h reads value head h // (H / G): neighbours share one; yours take turns
@@ -357,16 +313,11 @@ unit.mistakes("""
 """)
 
 
-# ------------------------------------------------------------------------------ guess, then refute
-
-
-def near(which, right, why):
-    def accept(answer):
-        said = float(need(answer, one=0, two=0)[which])
-        refuse(said > 1, "a share, not per cent: 0.5, not 50")
-        refuse(not 0.85 * right < said < 1.15 * right, why)
-
-    return accept
+@drawn
+def near(answer, which, right):
+    said = float(need(answer, one=0, two=0)[which])
+    refuse(said > 1, "a share, not per cent: 0.5, not 50")
+    refuse(not 0.85 * right < said < 1.15 * right)
 
 
 ONE = 1 - math.exp(-1e5 / 1e6)
@@ -374,32 +325,8 @@ TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
 
 
 @unit.exercise(
-    Part("one hash", 3, None, near(0, ONE, "more than 15 % off: a name has 99,999 rivals")),
-    Part(
-        "two hashes, the same memory",
-        3,
-        None,
-        near(
-            1,
-            TWO,
-            "more than 15 % off: with half the rows each hash is worse, and both must fail",
-        ),
-    ),
-    hints=[
-        For(
-            "one hash", "100,000 names, a million rows: how likely does a second name fall on mine?"
-        ),
-        For("one hash", "1 - exp(-names / rows)."),
-        For("two hashes, the same memory", "Each table has 500,000 rows now."),
-        For("two hashes, the same memory", "The share for one such table, squared."),
-    ],
-    after="In the large table 9.5 per cent of the names share a row; in a half as large one 18.1 "
-    "per cent do, and under both hashes 3.3 per cent. So two small tables separate names "
-    "better than a large one, until they are crowded. notebooks/course/collisions.py: collisions "
-    "counts it for a text; the vectors of both hashes are narrower by half, which the count "
-    "does not see.",
-    level="easy",
-    minutes=4,
+    Part("one hash", 3, None, near(0, ONE)),
+    Part("two hashes, the same memory", 3, None, near(1, TWO)),
 )
 def predict_two_hashes():
     """Predict two shares. 100,000 different names. (1) One hash gives each of them one of 1,000,000
@@ -411,6 +338,18 @@ def predict_two_hashes():
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+off for one hash: more than 15 % off: a name has 99,999 rivals
+off for two hashes, the same memory: more than 15 % off: with half the rows each hash is worse, and
+    | both must fail
+hint for one hash: 100,000 names, a million rows: how likely does a second name fall on mine?
+hint for one hash: 1 - exp(-names / rows).
+hint for two hashes, the same memory: Each table has 500,000 rows now.
+hint for two hashes, the same memory: The share for one such table, squared.
+after: In the large table 9.5 per cent of the names share a row; in a half as large one 18.1 per
+    | cent do, and under both hashes 3.3 per cent. So two small tables separate names better than a
+    | large one, until they are crowded. notebooks/course/collisions.py: collisions counts it for a
+    | text; the vectors of both hashes are narrower by half, which the count does not see.
 3 | more than 15 % off: with half the rows
     TWO => 0.01
 6 | a share, not per cent
@@ -442,24 +381,10 @@ def refuted(answer):
     refuse(gap < 1e-3, "both sides are equal here: let a token look at one with another gate")
 
 
-def uniform(T=3):
-    return np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
+UNIFORM = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
 
 
-@unit.exercise(
-    Part("the false one, refuted", 8, None, refuted),
-    hints=[
-        "Write each as an equation with two sums. In which of them would a factor have to leave a "
-        "sum although it depends on what is summed over?",
-        "Two tokens are enough. The second looks at the first, whose gate is another.",
-    ],
-    after="The gate on the way out belongs to the token that looks, a gate on values to the token "
-    "that is looked at; only a gate that all share can change sides. That is why a gate on "
-    "values is a source in the package, minimal/model/values.py: Gate, and a gate on the way "
-    "out a way of reading, minimal/model/attention.py: Gated.",
-    level="easy",
-    minutes=6,
-)
+@unit.exercise(Part("the false one, refuted", 8, None, refuted))
 def false_counter_example():
     """Find the error. One of these four is false. Return (which, A, v, g): its number, and, to
     refute the false one, a causal map A (T,T) whose rows sum to 1, values v (T,) and gates g (T,)
@@ -470,10 +395,18 @@ def false_counter_example():
     gating what attention has collected, g_t (A v)_t, is collecting what was gated, (A (g v))_t.
     4. That is so if all tokens have the same gate.
     """
-    return 3, uniform(), np.array([1.0, 2.0, 4.0]), np.array([0.2, 0.5, 0.8])
+    return 3, UNIFORM, np.array([1.0, 2.0, 4.0]), np.array([0.2, 0.5, 0.8])
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: Write each as an equation with two sums. In which of them would a factor have to leave a sum
+    | although it depends on what is summed over?
+hint: Two tokens are enough. The second looks at the first, whose gate is another.
+after: The gate on the way out belongs to the token that looks, a gate on values to the token that
+    | is looked at; only a gate that all share can change sides. That is why a gate on values is a
+    | source in the package, minimal/model/values.py: Gate, and a gate on the way out a way of
+    | reading, minimal/model/attention.py: Gated.
 8 | statement 1 is true
     return 3 => return 1
 8 | statement 2 is true
@@ -482,39 +415,22 @@ unit.mistakes("""
     return 3 => return 4
     and: [0.2, 0.5, 0.8] => [0.5, 0.5, 0.5]
 8 | both sides are equal here
-    uniform() => np.eye(3)
+    UNIFORM => np.eye(3)
 """)
 
 
-# ----------------------------------------------------------------------------------------- stretch
-
-
-def going_on(n, T):
-    def make(r):
-        kept = r.integers(0, 40, size=(3, n - 1))
-        ids = r.integers(0, 40, size=(3, T))
-        starts = np.zeros((3, T), bool)
-        starts[0, -1] = starts[1, 0] = True
-        return kept, ids, starts, *hash_of(r, n)
-
-    return make
+@drawn
+def going_on(r, n, T):
+    kept = r.integers(0, 40, size=(3, n - 1))
+    ids = r.integers(0, 40, size=(3, T))
+    starts = np.zeros((3, T), bool)
+    starts[0, -1] = starts[1, 0] = True
+    return kept, ids, starts, *hash_of(r, n)
 
 
 @unit.exercise(
     Part("one id at a time", 8, [going_on(3, 1), going_on(4, 1), going_on(3, 1)]),
     Part("some ids at once", 10, [going_on(4, 2), going_on(3, 4), going_on(5, 3)]),
-    hints=[
-        "Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them "
-        "is one name, read from its end. What is to be kept is the last n - 1.",
-        "A start at t makes everything to the left of t 0, for places from t on: for the slots "
-        "after it, and for what is kept. Go place by place if several starts are too many at once.",
-    ],
-    after="A state of n - 1 numbers a text is all that a bank of n-grams must keep beside the rows "
-    "themselves, and no layer's values. The package keeps all ids, minimal/model/cache.py: "
-    "Cache, because kernels read slots of the whole past, and makes the slots of new places "
-    "from them. That decoding equals the whole pass is a test of every plan.",
-    level="stretch",
-    minutes=24,
 )
 def slots_go_on(kept, ids, starts, factors, total, rows):
     """Stretch: document_slots, some ids at a time. Returns (slots (B,T), kept (B,n-1)).
@@ -538,6 +454,15 @@ def slots_go_on(kept, ids, starts, factors, total, rows):
 
 
 unit.mistakes("""
+takes: stretch, 24 minutes
+hint: Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them is one
+    | name, read from its end. What is to be kept is the last n - 1.
+hint: A start at t makes everything to the left of t 0, for places from t on: for the slots after
+    | it, and for what is kept. Go place by place if several starts are too many at once.
+after: A state of n - 1 numbers a text is all that a bank of n-grams must keep beside the rows
+    | themselves, and no layer's values. The package keeps all ids, minimal/model/cache.py: Cache,
+    | because kernels read slots of the whole past, and makes the slots of new places from them.
+    | That decoding equals the whole pass is a test of every plan.
 in: slot_of
 18 | you returned the numbers that came in: the new ids must be among them now
      left[b] = state => left[b] = kept[b]

@@ -176,8 +176,8 @@ class KernelExercise(Exercise):
     forbids: judges of what it loaded, (trace, launch) -> '' or a sentence.
     """
 
-    def __init__(self, oracle, parts, hints, level, minutes, arguments, launch, forbids=()):
-        super().__init__(oracle, parts, hints, level, minutes)
+    def __init__(self, oracle, parts, arguments, launch, forbids=()):
+        super().__init__(oracle, parts)
         self.arguments, self.launch, self.forbids = arguments, launch, forbids
 
     def forbidden(self, answer, *inputs):
@@ -237,10 +237,9 @@ def bounded(arrays):
 class KernelUnit(Unit):
     """A unit of kernels; `arguments` is what stands in the brackets of the stub."""
 
-    def exercise(self, *parts, arguments, launch, hints, level, minutes, forbids=()):
+    def exercise(self, *parts, arguments, launch, forbids=()):
         def keep(oracle):
-            given = (parts, hints, level, minutes, arguments, launch, forbids)
-            made = KernelExercise(oracle, *given)
+            made = KernelExercise(oracle, parts, arguments, launch, forbids)
             self.exercises[oracle.__name__] = made
             return oracle
 

@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb00_start_here", "Start here", "The exercises of notebook 00.")
+unit = Unit("nb00_start_here", "Start here")
 
 LN2 = float(np.log(2))
-
-
-# ---- two small things with tensors ---------------------------------------------------------------
 
 
 def far_rows(r):
@@ -31,12 +28,6 @@ def by_hand(made, z):
 @unit.exercise(
     Part("small scores", 1, lambda r: normals(r, (2, 3, 4))),
     Part("scores of 1,000 and more", 1, [far_rows, far_scores]),
-    hints=[
-        "Three lines: subtract the largest, exp, divide by the sum; each along the last axis.",
-        "z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from z (…, S).",
-    ],
-    level="easy",
-    minutes=3,
     forbids=by_hand,
 )
 def softmax(z):
@@ -49,6 +40,9 @@ def softmax(z):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: Three lines: subtract the largest, exp, divide by the sum; each along the last axis.
+hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from z (…, S).
 1 | you cut large scores off, so they are alike now: subtract every row's largest instead
     z - z.max(-1, keepdims=True) => np.minimum(z, 20)
     z - z.max(-1, keepdims=True) => np.minimum(z, 50)
@@ -93,36 +87,25 @@ unit.mistakes("""
 """)
 
 
-def shares(T, V):
-    def make(r):
-        p = r.random((T, V)) + 0.1
-        return p / p.sum(-1, keepdims=True), r.integers(0, V, T)
-
-    return make
+@drawn
+def shares(r, T, V):
+    p = r.random((T, V)) + 0.1
+    return p / p.sum(-1, keepdims=True), r.integers(0, V, T)
 
 
-def sure_shares(T, V):
+@drawn
+def sure_shares(r, T, V):
     """The same; the first target was hardly expected, and the second was nearly sure."""
-
-    def make(r):
-        p, targets = shares(T, V)(r)
-        for t, share in enumerate((2e-6, 0.9998)):
-            p[t] *= (1 - share) / (1 - p[t, targets[t]])
-            p[t, targets[t]] = share
-        return p, targets
-
-    return make
+    p, targets = shares(T, V)(r)
+    for t, share in enumerate((2e-6, 0.9998)):
+        p[t] *= (1 - share) / (1 - p[t, targets[t]])
+        p[t, targets[t]] = share
+    return p, targets
 
 
 @unit.exercise(
     Part("as many positions as tokens", 1, shares(5, 5)),
     Part("more tokens than positions", 1, sure_shares(4, 9)),
-    hints=[
-        "p[t, targets[t]] for every t at once: index with two vectors.",
-        "torch.arange(len(targets)) is the vector of all t.",
-    ],
-    level="easy",
-    minutes=4,
 )
 def nats_of(p, targets):
     """p (T, V) probabilities, targets (T,) token ids -> (T,): the loss -ln p of every target."""
@@ -131,6 +114,9 @@ def nats_of(p, targets):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: p[t, targets[t]] for every t at once: index with two vectors.
+hint: torch.arange(len(targets)) is the vector of all t.
 1 | you cut probabilities off at a bound; a loss is -ln p, however small or large p is
     (chosen) => (chosen.clip(0.01))
     (chosen) => (chosen.clip(1e-3))
@@ -175,27 +161,16 @@ unit.mistakes("""
 """)
 
 
-# ---- bits per byte -------------------------------------------------------------------------------
-
-
-def losses(begins):
-    def make(r):
-        nats, count = 3 * r.random(8) + 0.5, r.integers(1, 7, 8)
-        count[: 2 if begins else 0] = 0
-        return nats, count
-
-    return make
+@drawn
+def losses(r, begins):
+    nats, count = 3 * r.random(8) + 0.5, r.integers(1, 7, 8)
+    count[: 2 if begins else 0] = 0
+    return nats, count
 
 
 @unit.exercise(
     Part("every token stands for bytes", 1, losses(begins=False)),
     Part("two of them stand for no byte", 1, losses(begins=True)),
-    hints=[
-        "One fraction: the sum of all losses in bits above, the sum of all bytes below.",
-        "nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats are a bit.",
-    ],
-    level="easy",
-    minutes=5,
 )
 def bits_per_byte(nats, count):
     """nats (N,) losses of N tokens, count (N,) bytes of each -> a number.
@@ -208,6 +183,9 @@ def bits_per_byte(nats, count):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: One fraction: the sum of all losses in bits above, the sum of all bytes below.
+hint: nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats are a bit.
 2 | yours are nats per byte: a bit is ln 2 nats, so divide by ln 2
     / LN2 =>
 2 | you multiplied by ln 2: there are more bits than nats, so divide

@@ -3,21 +3,55 @@ pieces."""
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebook 01.")
+unit = Unit("nb01_attention", "Attention from scratch")
+
+
+@unit.exercise(
+    Part("a square", 1, lambda r: (int(r.integers(3, 9)),)),
+)
+def square_mask(T):
+    """(T, T) of bool, True where query t may see key s: a token sees itself and what came before.
+
+    A row for each query, a column for each key.
+    """
+    place = np.arange(T)[:, None]
+    seen = np.arange(T) <= place
+    return seen
+
+
+unit.mistakes("""
+takes: easy, 4 minutes
+hint: Draw the square for T = 3: in row 0 one column is True, in row 1 two, in row 2 all.
+hint: Compare two aranges: the keys, torch.arange(T), against the queries in a column,
+    | torch.arange(T)[:, None].
+1 | your positions do not see themselves: the own key is at or before the query
+    <= place => < place
+1 | yours is True where a key is hidden; wanted True where it is visible
+    return seen => return ~seen
+1 | your positions see the key after them, the one that is to be predicted
+    <= place => <= place + 1
+1 | your rows see what comes AFTER them: queries are rows, keys are columns
+    <= place => >= place
+1 | your positions see themselves alone
+    <= place => == place
+1 | yours hides nothing: the queries stand in a column, torch.arange(T)[:, None]
+    <= place => <= place + T
+1 | yours holds numbers; wanted True and False: .bool()
+    return seen => return seen.astype(float)
+1 | that is what is ADDED to scores, 0 and -inf; wanted True where a key is seen
+    return seen => return np.where(seen, 0.0, -np.inf)
+1 | your positions see themselves and the one before, no further
+    return seen => return seen & (np.arange(T) >= place - 1)
+1 | that is one row; wanted one for every query, and all columns of it: (T, T)
+    return seen => return seen[-1]
+""")
 
 
 @unit.exercise(
     Part("as many queries as keys", 4, lambda r: (n := int(r.integers(3, 9)), n)),
     Part("fewer queries than keys", 4, lambda r: (int(r.integers(2, 5)), int(r.integers(6, 10)))),
-    hints=[
-        "Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys "
-        "does it see?",
-        "Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).",
-    ],
-    level="easy",
-    minutes=7,
 )
 def causal_mask(T, S):
     """(T,S) of bool, True where query t may see key s.
@@ -30,6 +64,10 @@ def causal_mask(T, S):
 
 
 unit.mistakes("""
+takes: easy, 7 minutes
+hint: Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys does it
+    | see?
+hint: Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).
 8 | your positions do not see themselves: the own key is at or before the query
     <= place => < place
 8 | yours is True where a key is hidden; wanted True where it is visible
@@ -57,9 +95,6 @@ unit.mistakes("""
 """)
 
 
-# ---- attention, step by step ---------------------------------------------------------------------
-
-
 def queries_and_keys(T, S):
     return lambda r: normals(r, (2, T, 3, 4), (2, S, 3, 4))
 
@@ -67,12 +102,6 @@ def queries_and_keys(T, S):
 @unit.exercise(
     Part("as many queries as keys", 1, queries_and_keys(4, 4)),
     Part("fewer queries than keys", 1, queries_and_keys(2, 5)),
-    hints=[
-        'torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters should be left?',
-        'The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".',
-    ],
-    level="easy",
-    minutes=6,
 )
 def scores(q, k):
     """q (B, T, H, D), k (B, S, H, D) -> (B, H, T, S): every query times every key, in each head."""
@@ -81,6 +110,9 @@ def scores(q, k):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters should be left?
+hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
 2 | your rows are keys: wanted [b, h, t, s] with the query t before the key s
     bhts => bhst
 2 | your results are [b, t, h, s]; heads stand next to the texts: wanted [b, h, t, s]
@@ -115,28 +147,19 @@ unit.mistakes("""
 """)
 
 
-def scores_and_mask(T, S, far=0):
+@drawn
+def scores_and_mask(r, T, S, far=0):
     """Scores and a mask with holes in the past; with `far`, visible scores lie far below zero and
     hidden ones above, and the mask is the causal one."""
-
-    def make(r):
-        past = np.arange(S) - np.arange(T)[:, None] - S + T  # 0: a query's own position
-        seen = (past == 0) | (past < 0) & (r.random((T, S)) < (1 if far else 0.6))
-        z = r.normal(size=(2, 3, T, S)) + far * np.where(seen, -1, 2)
-        return z, seen
-
-    return make
+    past = np.arange(S) - np.arange(T)[:, None] - S + T  # 0: a query's own position
+    seen = (past == 0) | (past < 0) & (r.random((T, S)) < (1 if far else 0.6))
+    z = r.normal(size=(2, 3, T, S)) + far * np.where(seen, -1, 2)
+    return z, seen
 
 
 @unit.exercise(
     Part("small scores", 1, scores_and_mask(4, 4)),
     Part("scores in the thousands", 1, scores_and_mask(3, 5, far=1000)),
-    hints=[
-        "First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).",
-        "z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.",
-    ],
-    level="easy",
-    minutes=6,
 )
 def weights(z, seen):
     """Scores z (B, H, T, S) -> weights (B, H, T, S) that sum to one over the keys.
@@ -149,6 +172,9 @@ def weights(z, seen):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).
+hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.
 2 | your softmax runs over the HEADS; each head has its own, along the keys: softmax(-1)
     z.max(-1 => z.max(1
     and: e.sum(-1 => e.sum(1
@@ -200,15 +226,6 @@ def streams(T, S):
 @unit.exercise(
     Part("as many queries as keys", 1, streams(4, 4)),
     Part("fewer queries than keys", 1, streams(2, 5)),
-    hints=[
-        "Four lines, and three of them call what you wrote: causal_mask, scores over the root of "
-        "D, weights; then the sum over the keys.",
-        "a = weights(scores(q, k) / math.sqrt(D), seen), (B, H, T, S). The sum is an einsum of a "
-        "and v in which the letter s is missing on the right.",
-        'torch.einsum("bhts,bshd->bthd", a, v)',
-    ],
-    level="medium",
-    minutes=10,
 )
 def attention(q, k, v):
     """Causal attention: q (B, T, H, D), k and v (B, S, H, D) -> (B, T, H, D).
@@ -222,6 +239,12 @@ def attention(q, k, v):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: Four lines, and three of them call what you wrote: causal_mask, scores over the root of D,
+    | weights; then the sum over the keys.
+hint: a = weights(scores(q, k) / math.sqrt(D), seen), (B, H, T, S). The sum is an einsum of a and v
+    | in which the letter s is missing on the right.
+hint: torch.einsum("bhts,bshd->bthd", a, v)
 in: causal_mask, weights
 2 | your scores lack the division by the root of D
     / np.sqrt(q.shape[-1]) =>
@@ -283,14 +306,6 @@ def a_layer(H):
     Part("two heads", 2, a_layer(2)),
     Part("one head", 1, a_layer(1)),
     Part("three heads", 1, a_layer(3)),
-    hints=[
-        "x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes "
-        "(B, T, H, D) of it. The same for keys and values.",
-        "attention gives (B, T, H, D); flatten(2) puts the heads side by side again, (B, T, C). "
-        "Then W_O.",
-    ],
-    level="medium",
-    minutes=10,
 )
 def multi_head(x, W_Q, W_K, W_V, W_O, H):
     """A whole layer of attention: x (B, T, C) and four matrices (C, C) -> (B, T, C).
@@ -303,6 +318,11 @@ def multi_head(x, W_Q, W_K, W_V, W_O, H):
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
+hint: x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes (B, T, H, D)
+    | of it. The same for keys and values.
+hint: attention gives (B, T, H, D); flatten(2) puts the heads side by side again, (B, T, C). Then
+    | W_O.
 in: heads, attention, causal_mask, weights
 3 | you cut positions into heads, and put them back the same way: view(B, T, H, D) first, then
   | transpose(1, 2), and both again at the end
@@ -364,9 +384,6 @@ in: heads, attention, causal_mask, weights
 """)
 
 
-# ---- positions -----------------------------------------------------------------------------------
-
-
 def points(*shape):
     return lambda r: normals(r, *[shape] * 3)
 
@@ -374,12 +391,6 @@ def points(*shape):
 @unit.exercise(
     Part("a few points", 1, points(4)),
     Part("as many angles as points", 1, points(2, 3, 4)),
-    hints=[
-        "Take cos = angle.cos() and sin = angle.sin() once; then two lines.",
-        "return x1 * cos + x2 * sin, x2 * cos - x1 * sin",
-    ],
-    level="easy",
-    minutes=4,
 )
 def turn_pair(x1, x2, angle):
     """The points (x1, x2) turned by their angles -> (y1, y2): y1 = x1 cos + x2 sin, and
@@ -392,6 +403,9 @@ def turn_pair(x1, x2, angle):
 
 
 unit.mistakes(r"""
+takes: easy, 4 minutes
+hint: Take cos = angle.cos() and sin = angle.sin() once; then two lines.
+hint: return x1 * cos + x2 * sin, x2 * cos - x1 * sin
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
     np.sin(angle) => -np.sin(angle)
 2 | that is no turn: one of the two sines has a minus, y2 = x2 cos - x1 sin
@@ -432,15 +446,6 @@ def rows_at(positions, heads):
 @unit.exercise(
     Part("positions 0, 1, 2, …", 1, rows_at(lambda r: np.arange(5), heads=5)),
     Part("any positions", 1, rows_at(lambda r: r.integers(0, 60, 5), heads=2)),
-    hints=[
-        "x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.",
-        "rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, "
-        "(T, D/2).",
-        "x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). "
-        "Then torch.cat(turn_pair(x1, x2, angle), -1).",
-    ],
-    level="medium",
-    minutes=14,
 )
 def turn(x, positions, base=10_000.0):
     """x (B, T, H, D) at positions (T,) -> (B, T, H, D): RoPE.
@@ -458,6 +463,12 @@ def turn(x, positions, base=10_000.0):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
+hint: x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.
+hint: rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, (T,
+    | D/2).
+hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). Then
+    | torch.cat(turn_pair(x1, x2, angle), -1).
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
     np.sin(angle) => -np.sin(angle)
 2 | you paired neighbours (0 with 1, 2 with 3); here entry i turns with entry i + D/2. Both habits
@@ -504,17 +515,11 @@ unit.mistakes("""
 """)
 
 
-# ---- a tile at a time ----------------------------------------------------------------------------
-
-
-def later_tile(size):
+@drawn
+def later_tile(r, size):
     """Some tiles were read: the largest score so far is now above, now below the new ones."""
-
-    def make(r):
-        m, scores, out, values = normals(r, (2, 3, 4, 1), (2, 3, 4, 5), (2, 3, 4, 6), (2, 3, 5, 6))
-        return size * m, r.random((2, 3, 4, 1)) + 1, out, size * scores, values
-
-    return make
+    m, scores, out, values = normals(r, (2, 3, 4, 1), (2, 3, 4, 5), (2, 3, 4, 6), (2, 3, 5, 6))
+    return size * m, r.random((2, 3, 4, 1)) + 1, out, size * scores, values
 
 
 def first_tile(r):
@@ -528,16 +533,6 @@ def first_tile(r):
     Part("the first tile", 1, first_tile),
     Part("a later tile", 1, later_tile(1)),
     Part("scores in the hundreds", 1, later_tile(200)),
-    hints=[
-        "largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). All exponents are "
-        "taken relative to it.",
-        "shrink = (m - largest).exp() corrects what was summed before, total as well as out. It is "
-        "0 in the first tile, where m is -inf.",
-        "e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keepdim=True), and "
-        "out * shrink + e @ values.",
-    ],
-    level="medium",
-    minutes=12,
 )
 def add_tile(m, total, out, scores, values):
     """One step of the online softmax: what was read so far and a new tile -> the three, brought up
@@ -554,6 +549,13 @@ def add_tile(m, total, out, scores, values):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
+hint: largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). All exponents are taken
+    | relative to it.
+hint: shrink = (m - largest).exp() corrects what was summed before, total as well as out. It is 0 in
+    | the first tile, where m is -inf.
+hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keepdim=True), and out *
+    | shrink + e @ values.
 2 | when the largest score grows, what was summed before must shrink by exp(m - largest): your total
   | did not
     total * shrink => total
@@ -596,9 +598,6 @@ unit.mistakes("""
 """)
 
 
-# ---- a token at a time ---------------------------------------------------------------------------
-
-
 def step(S):
     return lambda r: normals(r, *[(2, 1, 3, 6)] * 3, *[(2, S, 3, 6)] * 2)
 
@@ -606,13 +605,6 @@ def step(S):
 @unit.exercise(
     Part("the first token, from an empty cache", 1, step(0)),
     Part("a later token", 1, step(5)),
-    hints=[
-        "torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.",
-        "Your own `attention` does the rest: one query is the last of S + 1 positions, so its mask "
-        "hides nothing.",
-    ],
-    level="medium",
-    minutes=12,
 )
 def decode_step(q, k, v, k_cache, v_cache):
     """One new token: q, k, v (B, 1, H, D) and caches (B, S, H, D), S may be 0 -> (out, k_cache,
@@ -622,6 +614,10 @@ def decode_step(q, k, v, k_cache, v_cache):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
+hint: torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.
+hint: Your own `attention` does the rest: one query is the last of S + 1 positions, so its mask
+    | hides nothing.
 in: attention, weights
 2 | the new token must see itself: append its key and value first, then attend
     attention(q, keys, values) => attention(q, k_cache, v_cache) if k_cache.size else 0 * q

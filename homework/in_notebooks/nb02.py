@@ -5,70 +5,76 @@ import math
 import numpy as np
 
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb02_transformer", "A transformer that trains", "The exercises of notebook 02.")
-
-
-# ---- the norm, and the MLP -----------------------------------------------------------------------
+unit = Unit("nb02_transformer", "A transformer that trains")
 
 
 def vectors(*shape, size=1, offset=0):
     return lambda r: (size * (r.normal(size=shape) + offset),)
 
 
+def one_of_zeros(r):
+    x = r.normal(size=(4, 6))
+    x[2] = 0
+    return (x,)
+
+
 @unit.exercise(
-    Part("vectors of size 3", 1, vectors(2, 4, 6, size=3)),
-    Part("vectors whose entries are not around zero", 1, vectors(5, 8, offset=2)),
-    hints=[
-        "x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.",
-        "x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()",
-    ],
-    level="easy",
-    minutes=4,
+    Part("vectors of size 9", 1, vectors(2, 4, 6, size=9)),
+    Part("vectors whose entries are not around zero", 1, vectors(5, 8, size=0.5, offset=2)),
+    Part("a vector of zeros among others", 1, one_of_zeros),
 )
 def norm(x):
     """x (…, C) -> (…, C): every vector brought to root mean square 1.
 
     With eps = torch.finfo(x.dtype).eps beside the mean square, against a division by zero.
     """
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30)
 
 
 unit.mistakes("""
-2 | yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)
+takes: easy, 4 minutes
+hint: x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.
+hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+3 | yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)
     mean => sum
-2 | you took one mean over everything; every vector has its own: mean(-1, keepdim=True)
+3 | you took one mean over everything; every vector has its own: mean(-1, keepdim=True)
     (-1, keepdims=True) => ()
-2 | your mean runs over the vectors, not over the features of each: mean(-1, keepdim=True)
+3 | your mean runs over the vectors, not over the features of each: mean(-1, keepdim=True)
     -1 => -2
-2 | you subtracted the mean first: that is LayerNorm; here the vector keeps its direction
+3 | you subtracted the mean first: that is LayerNorm; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
-2 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
+3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-2 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
+3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
   | square, measured from zero
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.std(-1, keepdims=True)
-2 | you divided by .std(), which is measured from the mean; wanted the root mean square, measured
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
+3 | you divided by .std(), which is measured from the mean; wanted the root mean square, measured
   | from zero
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.std(-1, ddof=1, keepdims=True)
-2 | you divided by the mean of |x|; wanted the root of the mean SQUARE
-    np.sqrt((x**2).mean(-1, keepdims=True)) => abs(x).mean(-1, keepdims=True)
-2 | you divided by the largest entry; wanted the root mean square
-    np.sqrt((x**2).mean(-1, keepdims=True)) => abs(x).max(-1, keepdims=True)
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.max(-1, keepdims=True)
-2 | you divided by the mean, which may be near 0; wanted the root of the mean SQUARE
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.mean(-1, keepdims=True)
-2 | you divided by the mean square, not by its root
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
+3 | you divided by the mean of |x|; wanted the root of the mean SQUARE
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).mean(-1, keepdims=True)
+3 | you divided by the largest entry; wanted the root mean square
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).max(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.max(-1, keepdims=True)
+3 | you divided by the mean, which may be near 0; wanted the root of the mean SQUARE
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.mean(-1, keepdims=True)
+3 | you divided by the mean square, not by its root
     np.sqrt =>
-2 | you multiplied by the root mean square; divide by it
+3 | you multiplied by the root mean square; divide by it
     / => *
 1 | you took the mean along axis 1, which is not always the last: mean(-1, keepdim=True)
     -1 => 1
-2 | you took the mean along the first axis; every vector has its own: mean(-1, keepdim=True)
+3 | you took the mean along the first axis; every vector has its own: mean(-1, keepdim=True)
     -1 => 0
-2 | you subtracted the mean; here the vector keeps its direction, and is divided alone
+3 | you subtracted the mean; here the vector keeps its direction, and is divided alone
     x / => (x - x.mean(-1, keepdims=True)) /
+1 | a vector of zeros is divided by 0: put eps beside the mean square, below the root
+    + 1e-30 =>
+2 | your eps is too large, it changes the vectors: torch.finfo(x.dtype).eps is the smallest that
+  | tells
+    1e-30 => 1e-5
 """)
 
 
@@ -80,15 +86,7 @@ def a_layer(r):
     return models.Layer(r, 4), r.normal(size=(2, 3, 4))
 
 
-@unit.exercise(
-    Part("a layer of width 4", 2, a_layer),
-    hints=[
-        "self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).",
-        "self.down(self.up(h).relu().square())",
-    ],
-    level="easy",
-    minutes=3,
-)
+@unit.exercise(Part("a layer of width 4", 2, a_layer))
 def mlp(self, h):
     """What the MLP of a layer adds: widen by self.up, cut off at zero, square, narrow by self.down.
     h (B, T, C) -> (B, T, C)."""
@@ -97,6 +95,9 @@ def mlp(self, h):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).
+hint: self.down(self.up(h).relu().square())
 2 | you cut off at zero but did not square
     ** 2 =>
 2 | you squared without cutting off first: a square is never below zero, so a cut behind it does
@@ -135,9 +136,6 @@ unit.mistakes("""
 """)
 
 
-# ---- the way through a GPT -----------------------------------------------------------------------
-
-
 def a_model(layers):
     return lambda r: (models.GPT(r, layers), r.integers(0, 7, (2, 5)))
 
@@ -145,14 +143,6 @@ def a_model(layers):
 @unit.exercise(
     Part("one layer", 1, a_model(1)),
     Part("three layers", 3, a_model(3)),
-    hints=[
-        "Before the loop: x = norm(self.embed(ids)) and v1 = None. After it: self.scores(x).",
-        "In the loop, for n, layer in enumerate(self.layers): h = norm(x), then the values by "
-        "self.value(n, h, v1, ids); they are v1 if n is 0.",
-        "Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.mlp(norm(x)).",
-    ],
-    level="medium",
-    minutes=12,
 )
 def forward(self, ids):
     """The scores of a GPT for every next token: ids (B, T) -> (B, T, V).
@@ -173,6 +163,11 @@ def forward(self, ids):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
+hint: Before the loop: x = norm(self.embed(ids)) and v1 = None. After it: self.scores(x).
+hint: In the loop, for n, layer in enumerate(self.layers): h = norm(x), then the values by
+    | self.value(n, h, v1, ids); they are v1 if n is 0.
+hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.mlp(norm(x)).
 4 | the stream begins as the NORM of the embedding
     norm(self.embed(ids)) => self.embed(ids)
 3 | your attention reads the stream as it is; it reads h = norm(x)
@@ -227,31 +222,18 @@ unit.mistakes("""
 """)
 
 
-# ---- the loop ------------------------------------------------------------------------------------
-
-
-def to_train(many):
+@drawn
+def to_train(r, many):
     """A model of two weights, its optimizer, and batches of eight examples."""
-
-    def make(r):
-        model = models.Line(r.normal(size=2))
-        optimizer = models.Descent(model.parameters(), lr=0.05 + 0.1 * r.random())
-        pairs = [normals(r, (8, 2), (8,)) for _ in range(many)]
-        return model, optimizer, models.Batches(pairs, model)
-
-    return make
+    model = models.Line(r.normal(size=2))
+    optimizer = models.Descent(model.parameters(), lr=0.05 + 0.1 * r.random())
+    pairs = [normals(r, (8, 2), (8,)) for _ in range(many)]
+    return model, optimizer, models.Batches(pairs, model)
 
 
 @unit.exercise(
     Part("two batches", 1, to_train(2)),
     Part("five batches", 3, to_train(5)),
-    hints=[
-        "for ids, targets in batches: four things happen in it, and a number is kept.",
-        "loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); "
-        "optimizer.step(). Keep loss.item(), a number without its history.",
-    ],
-    level="medium",
-    minutes=8,
 )
 def training(model, optimizer, batches):
     """Train a model: a step of the optimizer for every (ids, targets) of batches, in their order.
@@ -268,6 +250,10 @@ def training(model, optimizer, batches):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
+hint: for ids, targets in batches: four things happen in it, and a number is kept.
+hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); optimizer.step().
+    | Keep loss.item(), a number without its history.
 3 | your gradients pile up: backward ADDS to what is there, so clear it once for every batch, with
   | optimizer.zero_grad()
     slope = 2 => slope = (slope if losses[1:] else 0) + 2
@@ -299,35 +285,23 @@ unit.mistakes(r"""
     * slope => * slope / len(batches.pairs)
 4 | your list has one entry: append inside the loop, for every batch
     losses) => losses[-1:])
-4 | your list ends after the first batch: `return` stands inside the loop
+4 | your list ends after the first batch: a `return` or a `break` stands inside the loop
     losses) => losses[:1])
 4 | your list lacks the first loss, that of the model before any step
     losses) => losses[1:])
 """)
 
 
-# ---- from a gradient to a step -------------------------------------------------------------------
-
-
-def a_tensor(step):
-    def make(r):
-        p, g, m, s = normals(r, *[(4, 3)] * 4)
-        started = step > 1
-        return p, g, 0.3 * m * started, 0.3 * s**2 * started, step
-
-    return make
+@drawn
+def a_tensor(r, step):
+    p, g, m, s = normals(r, *[(4, 3)] * 4)
+    started = step > 1
+    return p, g, 0.3 * m * started, 0.3 * s**2 * started, step
 
 
 @unit.exercise(
     Part("the first step", 1, a_tensor(1)),
     Part("a later step", 1, a_tensor(4)),
-    hints=[
-        "The new means first: m = b1 * m + (1 - b1) * g, s = b2 * s + (1 - b2) * g * g.",
-        "Corrected, for this step alone: m / (1 - b1 ** step) and s / (1 - b2 ** step).",
-        "p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m and s.",
-    ],
-    level="medium",
-    minutes=10,
 )
 def adamw_step(p, g, m, s, step, lr=0.01, betas=(0.8, 0.95), eps=1e-10, decay=0.1):
     """Step 1, 2, … of one tensor p of any shape, with gradient g -> new p, m and s.
@@ -346,6 +320,10 @@ def adamw_step(p, g, m, s, step, lr=0.01, betas=(0.8, 0.95), eps=1e-10, decay=0.
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
+hint: The new means first: m = b1 * m + (1 - b1) * g, s = b2 * s + (1 - b2) * g * g.
+hint: Corrected, for this step alone: m / (1 - b1 ** step) and s / (1 - b2 ** step).
+hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m and s.
 2 | both means start at zero and are too small in the first steps: divide them by 1 - beta ** step
     / (1 - b1**step) =>
     and: / (1 - b2**step) =>
@@ -420,12 +398,6 @@ def matrix(rows, columns, rounds):
 @unit.exercise(
     Part("one round", 1, matrix(4, 6, FIVE[1:2])),
     Part("five rounds", 1, matrix(3, 6, FIVE)),
-    hints=[
-        "X = G / (1.01 * G.norm() + 1e-6); then the loop over rounds.",
-        "In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A) @ X.",
-    ],
-    level="medium",
-    minutes=8,
 )
 def orthogonal(G, rounds):
     """G (rows, columns) -> the same directions with every singular value brought near 1.
@@ -441,6 +413,9 @@ def orthogonal(G, rounds):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
+hint: X = G / (1.01 * G.norm() + 1e-6); then the loop over rounds.
+hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A) @ X.
 2 | singular values above 1 fly away: divide G by its own norm first
     / (1.01 * np.sqrt((G**2).sum()) + 1e-6) =>
 2 | you took powers of the entries; the polynomial is one of matrices: A = X @ X.T first
@@ -485,32 +460,18 @@ unit.mistakes(r"""
 """)
 
 
-# ---- the schedule --------------------------------------------------------------------------------
-
-
-def moment(low, high):
+@drawn
+def moment(r, low, high):
     """A step in a stretch of the run, given as shares of it."""
-
-    def make(r):
-        steps = 20 * int(r.integers(5, 20))
-        step = int(r.integers(int(low * steps) + 1, int(high * steps)))
-        return step, steps, steps // 20
-
-    return make
+    steps = 20 * int(r.integers(5, 20))
+    step = int(r.integers(int(low * steps) + 1, int(high * steps)))
+    return step, steps, steps // 20
 
 
 @unit.exercise(
     Part("on the way up", 1, moment(0, 0.05)),
     Part("level", 1, moment(0.06, 0.34)),
     Part("on the way down", 1, moment(0.66, 1)),
-    hints=[
-        "Three stretches: step < warmup, step <= begin with begin = steps - round(falls * steps), "
-        "and the rest.",
-        "A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = step / warmup. "
-        "Down: x = (step - begin) / (steps - begin).",
-    ],
-    level="easy",
-    minutes=7,
 )
 def learning_rate(step, steps, warmup, falls=0.65, start=0.025, end=0.05):
     """The factor on every rate at a step 0, 1, … of a run of `steps` steps -> a number.
@@ -528,6 +489,11 @@ def learning_rate(step, steps, warmup, falls=0.65, start=0.025, end=0.05):
 
 
 unit.mistakes("""
+takes: easy, 7 minutes
+hint: Three stretches: step < warmup, step <= begin with begin = steps - round(falls * steps), and
+    | the rest.
+hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = step / warmup. Down: x
+    | = (step - begin) / (steps - begin).
 1 | your rate falls over the last 35 % of the run; wanted the LAST 65 %, that is from 35 % on
     falls * steps => (1 - falls) * steps
 1 | your rate ends at 0; wanted `end` at the last step
@@ -572,29 +538,17 @@ unit.mistakes("""
 """)
 
 
-# ---- an arrow is moved ---------------------------------------------------------------------------
-
-
-def at_layer(n):
+@drawn
+def at_layer(r, n):
     """A model of three layers, asked for the values of one; the first has no v1 yet."""
-
-    def make(r):
-        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-        ids = r.integers(0, 7, (2, 5))
-        return models.Unwritten(r, 3), n, h, v1 if n else None, ids
-
-    return make
+    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+    ids = r.integers(0, 7, (2, 5))
+    return models.Unwritten(r, 3), n, h, v1 if n else None, ids
 
 
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    hints=[
-        "v = self.layers[n].value(h) is what the layer makes itself.",
-        "return v if n == 0 else (v + v1) / 2",
-    ],
-    level="easy",
-    minutes=3,
 )
 def value(self, n, h, v1, ids):
     """The values of layer n: half its own, self.layers[n].value(h), half the first layer's, v1. The
@@ -605,6 +559,9 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: v = self.layers[n].value(h) is what the layer makes itself.
+hint: return v if n == 0 else (v + v1) / 2
 2 | those are the first layer's values alone; half of them, half of its own
     (own + v1) / 2 => v1
 2 | those are the layer's own values alone; half of v1 is missing

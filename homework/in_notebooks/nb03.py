@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from homework.by_index import entropy_of, units
 from homework.marking import Part, Unit, normals
 
-unit = Unit("nb03_inside", "Inside the stack", "The exercises of notebook 03.")
+unit = Unit("nb03_inside", "Inside the stack")
 
 
 def maps(r, *batch, T=6):
@@ -13,19 +14,9 @@ def maps(r, *batch, T=6):
     return e / e.sum(-1, keepdims=True)
 
 
-# ---- what a head looks at ------------------------------------------------------------------------
-
-
 @unit.exercise(
     Part("the token itself", 1, lambda r: (maps(r, 3), 0)),
     Part("tokens before", 2, lambda r: (maps(r, 2, T=7), int(r.integers(1, 4)))),
-    hints=[
-        "Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a "
-        "diagonal below the main one.",
-        "A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).",
-    ],
-    level="easy",
-    minutes=5,
 )
 def weight_back(A, back):
     """Mean weight that queries give to the key `back` positions before them: A (H, T, T) -> (H,).
@@ -36,6 +27,10 @@ def weight_back(A, back):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a
+    | diagonal below the main one.
+hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
 2 | you looked `back` positions AHEAD, where the mask lets no weight through: queries are rows, keys
   | are columns, so the key stands at column t - back
     head[t, t - back] => head[t - back, t]
@@ -69,13 +64,6 @@ unit.mistakes("""
 """)
 
 
-# ---- Eq 11 as it should be -----------------------------------------------------------------------
-
-
-def entropy_of(p):
-    return -sum(x * np.log(x) if x > 0 else 0.0 for x in p)
-
-
 def first_only(r):
     """Everybody looks at the first token: the others receive nothing."""
     T = int(r.integers(4, 8))
@@ -85,15 +73,6 @@ def first_only(r):
 @unit.exercise(
     Part("several texts and heads", 3, lambda r: (maps(r, 2, 3),)),
     Part("a token that nobody looks at", 1, first_only),
-    hints=[
-        "(B, H, T, S): mean over the heads, sum over the QUERIES, divide by the total. That is one "
-        "distribution over S keys for each text.",
-        "Check with a map that sends everything to the first token: the entropy must be 0. "
-        "torch.special.xlogy(p, p) is p log p, and 0 where p is 0.",
-        "received = A.mean(1).sum(-2)  # (B, S); p = received / received.sum(-1, keepdim=True)",
-    ],
-    level="medium",
-    minutes=8,
 )
 def token_entropy(A):
     """Entropy (natural log) of token importance, a number: A (B, H, T, S), S = T. Average the
@@ -108,6 +87,12 @@ def token_entropy(A):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: (B, H, T, S): mean over the heads, sum over the QUERIES, divide by the total. That is one
+    | distribution over S keys for each text.
+hint: Check with a map that sends everything to the first token: the entropy must be 0.
+    | torch.special.xlogy(p, p) is p log p, and 0 where p is 0.
+hint: received = A.mean(1).sum(-2)  # (B, S); p = received / received.sum(-1, keepdim=True)
 in: entropy_of
 4 | you summed over the keys, as Eq 11 prints it: every row of weights sums to 1, so that is log T
   | for any map at all; importance is what a token RECEIVES, the sum over queries
@@ -149,13 +134,6 @@ in: entropy_of
 """)
 
 
-# ---- Eq 13 without its pairs ---------------------------------------------------------------------
-
-
-def units(h):
-    return h / np.linalg.norm(h, axis=-1, keepdims=True)
-
-
 def sized(r, common):
     """Tokens of different lengths, with a direction that all of them share."""
     h = r.normal(size=(2, 5, 4)) + common * r.normal(size=4)
@@ -165,15 +143,6 @@ def sized(r, common):
 @unit.exercise(
     Part("independent tokens", 1, lambda r: sized(r, 0)),
     Part("tokens with a common vector", 1, lambda r: sized(r, 2)),
-    hints=[
-        "h / h.norm(dim=-1, keepdim=True) has tokens of length 1: u (B, T, C). Sum u over the "
-        "tokens, not over the features.",
-        "The squared length of that sum is the sum of ALL cosines. How many of them are a token's "
-        "with itself, and how large are these?",
-        "(u.sum(1).square().sum(-1) - T) / (T * (T - 1))",
-    ],
-    level="easy",
-    minutes=6,
 )
 def similarity(h):
     """Mean cosine of two different tokens of a text, for each text: h (B, T, C) -> (B,) (Eq 13).
@@ -184,6 +153,12 @@ def similarity(h):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: h / h.norm(dim=-1, keepdim=True) has tokens of length 1: u (B, T, C). Sum u over the tokens,
+    | not over the features.
+hint: The squared length of that sum is the sum of ALL cosines. How many of them are a token's with
+    | itself, and how large are these?
+hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
 2 | you counted each token's cosine with itself, which is 1; leave these T out, above and below
     (cosines.sum((1, 2)) - T) / (T * (T - 1)) => cosines.mean((1, 2))
 2 | those are dot products; bring every token to length 1 first to get cosines
@@ -229,9 +204,6 @@ unit.mistakes("""
 """)
 
 
-# ---- Eq 12 ---------------------------------------------------------------------------------------
-
-
 def offset(*shape):
     return lambda r: (normals(r, shape)[0] + 0.5,)
 
@@ -240,13 +212,6 @@ def offset(*shape):
     Part("one text", 1, offset(1, 9, 4)),
     Part("several texts", 2, offset(3, 7, 4)),
     Part("fewer tokens than features", 1, offset(2, 3, 5)),
-    hints=[
-        "v.mT @ v is the sum over the tokens of v vᵀ, a (C, C) for each text. It is symmetric.",
-        "torch.linalg.eigvalsh gives the eigenvalues of a symmetric matrix, smallest first.",
-        "torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)",
-    ],
-    level="medium",
-    minutes=8,
 )
 def spectrum(v):
     """Eigenvalues of the second moment of the values, (1/T) sum_i v_i v_iᵀ, largest first; the mean
@@ -259,6 +224,10 @@ def spectrum(v):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: v.mT @ v is the sum over the tokens of v vᵀ, a (C, C) for each text. It is symmetric.
+hint: torch.linalg.eigvalsh gives the eigenvalues of a symmetric matrix, smallest first.
+hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
 4 | you subtracted the mean; Eq 12 does not
     text in v => text in v - v.mean(1, keepdims=True)
 4 | largest first: .flip(-1)

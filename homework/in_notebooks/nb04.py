@@ -4,23 +4,14 @@ import numpy as np
 
 from homework import by_index
 from homework.by_index import softmax
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
-
-
-# ---- one line ------------------------------------------------------------------------------------
+unit = Unit("nb04_resformer", "ResFormer")
 
 
 @unit.exercise(
     Part("the second layer", 1, lambda r: normals(r, (2, 2, 3, 2, 4))),
     Part("deep layers", 2, lambda r: normals(r, (int(r.integers(4, 8)), 2, 3, 2, 4))),
-    hints=[
-        "V[-1] is what this layer made itself. Which of the others is the first layer's?",
-        "(V[-1] + V[0]) / 2",
-    ],
-    level="easy",
-    minutes=3,
 )
 def resformer_values(V):
     """The values that layer n attends with, (B, T, H, D): Eq 7. V (n, B, T, H, D) holds what layers
@@ -29,6 +20,9 @@ def resformer_values(V):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: V[-1] is what this layer made itself. Which of the others is the first layer's?
+hint: (V[-1] + V[0]) / 2
 2 | you added the values of the layer below; ResFormer always adds those of the FIRST layer
     V[0] => V[-2]
 2 | that is the mean of all layers so far (Eq 5 of the paper); Eq 7 takes two of them, this layer's
@@ -68,29 +62,15 @@ unit.mistakes("""
 """)
 
 
-# ---- Eq 2 ----------------------------------------------------------------------------------------
-
-
-def two_layers(same_keys):
-    def make(r):
-        q, k, v, k_m, v_m = normals(r, *[(2, 4, 2, 3)] * 5)
-        return q, k, v, k.copy() if same_keys else k_m, v_m
-
-    return make
+@drawn
+def two_layers(r, same_keys):
+    q, k, v, k_m, v_m = normals(r, *[(2, 4, 2, 3)] * 5)
+    return q, k, v, k.copy() if same_keys else k_m, v_m
 
 
 @unit.exercise(
     Part("equal keys", 1, two_layers(True)),
     Part("two layers", 2, two_layers(False)),
-    hints=[
-        "Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and "
-        "the values likewise. The scores are (B, H, T, 2 T).",
-        "The mask is the causal one, twice side by side: torch.cat([seen, seen], -1).",
-        "From there on it is attention as in notebook 01: divide by the root, hide, softmax over "
-        "all 2 T, einsum with the values.",
-    ],
-    level="medium",
-    minutes=10,
 )
 def two_layer_attention(q, k, v, k_m, v_m):
     """Causal attention to two layers with one softmax (Eq 2), all (B, T, H, D) -> (B, T, H, D):
@@ -105,11 +85,20 @@ def two_layer_attention(q, k, v, k_m, v_m):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and the
+    | values likewise. The scores are (B, H, T, 2 T).
+hint: The mask is the causal one, twice side by side: torch.cat([seen, seen], -1).
+hint: From there on it is attention as in notebook 01: divide by the root, hide, softmax over all 2
+    | T, einsum with the values.
 2 | you took a softmax for each layer and averaged; Eq 2 has ONE softmax over the keys of both, so
   | one layer can win more than half
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3) / 2
 3 | your mask covers the keys of layer n only: the future leaks in through those of layer m
     [seen, seen] => [seen, np.ones((T, T))]
+2 | that is Eq 4, one map over the mean of two values; in Eq 2 the keys of layer m have scores of
+  | their own
+    => by_index.causal_attention(q, k, (v + v_m) / 2)
 2 | layer n's keys met layer m's values
     [v, v_m] => [v_m, v]
 3 | your scores are not divided by the square root of the head's width
@@ -139,29 +128,17 @@ unit.mistakes("""
 """)
 
 
-# ---- Eq 8 ----------------------------------------------------------------------------------------
-
-
-def a_layer(T, lam):
-    def make(r):
-        q, k, v, v1 = normals(r, *[(2, T, 2, 3)] * 4)
-        weights = by_index.causal_weights
-        heads = [[weights(q[b, :, h], k[b, :, h]) for h in range(2)] for b in range(2)]
-        return np.array(heads), v, v1, lam
-
-    return make
+@drawn
+def a_layer(r, T, lam):
+    q, k, v, v1 = normals(r, *[(2, T, 2, 3)] * 4)
+    weights = by_index.causal_weights
+    heads = [[weights(q[b, :, h], k[b, :, h]) for h in range(2)] for b in range(2)]
+    return np.array(heads), v, v1, lam
 
 
 @unit.exercise(
     Part("a single token", 1, a_layer(1, 0.4)),
     Part("a text", 2, a_layer(5, 0.3)),
-    hints=[
-        "Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?",
-        'A carries the values as in notebook 01: torch.einsum("bhts,bshd->bthd", A, v).',
-        "… + lam * (v1 - v)",
-    ],
-    level="easy",
-    minutes=5,
 )
 def neutreno(A, v, v1, lam):
     """NeuTRENO's output (A - lam I) V_n + lam V_1: A (B, H, T, T), v and v1 (B, T, H, D), lam a
@@ -171,6 +148,10 @@ def neutreno(A, v, v1, lam):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?
+hint: A carries the values as in notebook 01: torch.einsum("bhts,bshd->bthd", A, v).
+hint: … + lam * (v1 - v)
 2 | you took lam times the sum of ALL values away, as Eq 8 prints it with J: that looks ahead, too.
   | With I a position loses its own value only
     (v1 - v) => (v1 - v.sum(1, keepdims=True))
@@ -198,27 +179,15 @@ unit.mistakes("""
 """)
 
 
-# ---- the learned mix -----------------------------------------------------------------------------
-
-
-def shares(by_head):
-    def make(r):
-        a, b = r.uniform(0.2, 1.5, size=(2, 4)) if by_head else r.uniform(0.2, 1.5, size=(2, 1))
-        return *normals(r, (2, 3, 4, 4), (2, 3, 4, 4)), a + np.zeros(4), b + np.zeros(4)
-
-    return make
+@drawn
+def shares(r, by_head):
+    a, b = r.uniform(0.2, 1.5, size=(2, 4)) if by_head else r.uniform(0.2, 1.5, size=(2, 1))
+    return *normals(r, (2, 3, 4, 4), (2, 3, 4, 4)), a + np.zeros(4), b + np.zeros(4)
 
 
 @unit.exercise(
     Part("all heads alike", 1, shares(False)),
     Part("a share for each head", 2, shares(True)),
-    hints=[
-        "The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: "
-        "which shape must a have?",
-        "a[:, None] * v + b[:, None] * v1",
-    ],
-    level="easy",
-    minutes=3,
 )
 def learned_mix(v, v1, a, b):
     """Shares that are learned, one of each kind for a head: a V_n + b V_1, from v and v1 (B, T, H,
@@ -227,6 +196,10 @@ def learned_mix(v, v1, a, b):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: which
+    | shape must a have?
+hint: a[:, None] * v + b[:, None] * v1
 2 | your shares run along the features D; there is one for each head: a[:, None]
     => a * v + b * v1
 3 | a belongs to this layer's values, b to those of the first

@@ -4,33 +4,21 @@ import numpy as np
 
 from homework.by_index import softmax
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
-
-
-# ---- one stream of values ------------------------------------------------------------------------
+unit = Unit("nb05_svformer", "SVFormer and the KV cache")
 
 
-def at_layer(n):
+@drawn
+def at_layer(r, n):
     """A model of three layers, asked for the values of one; the first has no v1 yet."""
-
-    def make(r):
-        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-        return models.Unwritten(r, 3), n, h, v1 if n else None, r.integers(0, 7, (2, 5))
-
-    return make
+    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+    return models.Unwritten(r, 3), n, h, v1 if n else None, r.integers(0, 7, (2, 5))
 
 
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    hints=[
-        "What does the first layer do, n = 0, and what is left to do for all others?",
-        "return self.layers[n].value(h) if n == 0 else v1",
-    ],
-    level="easy",
-    minutes=3,
 )
 def value(self, n, h, v1, ids):
     """The values of layer n in SVFormer. The first layer (n = 0, v1 is None) makes its own, by
@@ -41,6 +29,9 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: What does the first layer do, n = 0, and what is left to do for all others?
+hint: return self.layers[n].value(h) if n == 0 else v1
 2 | your deeper layers make values of their own; all of them have the first layer's, v1
     v1 => own
 2 | that is ResFormer: half of each; here nothing of the layer's own is left
@@ -80,15 +71,10 @@ unit.mistakes("""
 """)
 
 
-# ---- whose rows ----------------------------------------------------------------------------------
-
-
-def one_or_all(one):
-    def make(r):
-        layers = int(r.integers(4, 13))
-        return layers, [0] if one else list(range(layers))
-
-    return make
+@drawn
+def one_or_all(r, one):
+    layers = int(r.integers(4, 13))
+    return layers, [0] if one else list(range(layers))
 
 
 def some(r):
@@ -99,14 +85,6 @@ def some(r):
 @unit.exercise(
     Part("one anchor, or as many as layers", 1, [one_or_all(True), one_or_all(False)]),
     Part("a few anchors", 2, some),
-    hints=[
-        "Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer "
-        "3, and layer 5?",
-        "For layer n, take the largest anchor that is not above n.",
-        "[max(a for a in anchors if a <= n) for n in range(layers)]",
-    ],
-    level="easy",
-    minutes=4,
 )
 def owners_of(layers, anchors):
     """Whose rows each layer reads: a list of `layers` numbers of layers. The layers in `anchors` (0
@@ -119,6 +97,11 @@ def owners_of(layers, anchors):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer 3, and
+    | layer 5?
+hint: For layer n, take the largest anchor that is not above n.
+hint: [max(a for a in anchors if a <= n) for n in range(layers)]
 2 | you took the nearest anchor, even one above; a layer can only read what was made before it
     [a for a in anchors if a <= n][-1] => min(anchors, key=lambda a: (abs(a - n), a))
 2 | you returned which anchor it is, counted from 0; wanted the number of its layer
@@ -152,38 +135,21 @@ unit.mistakes("""
 """)
 
 
-# ---- how many bytes ------------------------------------------------------------------------------
-
-
-def a_plan(shared):
-    def make(r):
-        layers = int(r.integers(4, 13))
-        keys = values = list(range(layers))
-        if shared:
-            anchors = [0, *sorted(int(n) for n in r.permutation(layers - 1)[:2] + 1)]
-            values = owners_of(layers, anchors).tolist()
-            keys = owners_of(layers, list(range(0, layers, 2))).tolist()
-        return (
-            keys,
-            values,
-            int(r.integers(3, 9)),
-            int(r.choice([32, 64, 128])),
-            int(r.choice([4, 8])),
-        )
-
-    return make
+@drawn
+def a_plan(r, shared):
+    layers = int(r.integers(4, 13))
+    keys = values = list(range(layers))
+    if shared:
+        anchors = [0, *sorted(int(n) for n in r.permutation(layers - 1)[:2] + 1)]
+        values = owners_of(layers, anchors).tolist()
+        keys = owners_of(layers, list(range(0, layers, 2))).tolist()
+    heads, width, size = r.integers(3, 9), r.choice([32, 64, 128]), r.choice([4, 8])
+    return keys, values, int(heads), int(width), int(size)
 
 
 @unit.exercise(
     Part("nothing is shared", 1, a_plan(False)),
     Part("some layers read others", 2, a_plan(True)),
-    hints=[
-        "How many different layers own keys, and how many own values? len(set(…)) says it.",
-        "A row is groups * width numbers of `size` bytes each, for keys and for values alike.",
-        "(len(set(keys)) + len(set(values))) * groups * width * size",
-    ],
-    level="easy",
-    minutes=4,
 )
 def bytes_a_token(keys, values, groups, width, size):
     """Bytes that a token leaves behind in the cache, a whole number. keys, values: whose rows each
@@ -194,6 +160,10 @@ def bytes_a_token(keys, values, groups, width, size):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: How many different layers own keys, and how many own values? len(set(…)) says it.
+hint: A row is groups * width numbers of `size` bytes each, for keys and for values alike.
+hint: (len(set(keys)) + len(set(values))) * groups * width * size
 2 | you counted a row for every layer that READS; a row that several layers read is kept once
     len(set(keys)), len(set(values)) => len(keys), len(values)
 3 | you counted the layers that own anything; keys and values are two rows, each with its own owners
@@ -239,9 +209,6 @@ unit.mistakes("""
 """)
 
 
-# ---- GQA's heads ---------------------------------------------------------------------------------
-
-
 def grouped(G, H):
     return lambda r: (*normals(r, (2, 4, G, 3)), H)
 
@@ -249,12 +216,6 @@ def grouped(G, H):
 @unit.exercise(
     Part("neighbours share a head", 2, [grouped(3, 6), grouped(2, 6), grouped(2, 4)]),
     Part("one head for all (MQA)", 1, grouped(1, 4)),
-    hints=[
-        "With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?",
-        "Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.",
-    ],
-    level="easy",
-    minutes=3,
 )
 def shared_heads(rows, H):
     """Keys or values with a head for each of H query heads: rows (B, S, G, D) -> (B, S, H, D).
@@ -267,6 +228,9 @@ def shared_heads(rows, H):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?
+hint: Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.
 2 | your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one (0, 0, 1, 1):
   | repeat_interleave, not repeat
     h // (H // G) => h % G
@@ -293,9 +257,6 @@ unit.mistakes("""
 """)
 
 
-# ---- a decoding step -----------------------------------------------------------------------------
-
-
 def a_step(S):
     return lambda r: normals(r, (2, 1, 2, 3), (2, 1, 2, 3), (2, S, 2, 3), (2, S + 1, 2, 3))
 
@@ -303,15 +264,6 @@ def a_step(S):
 @unit.exercise(
     Part("the first token, from an empty cache", 1, a_step(0)),
     Part("a later token", 2, a_step(5)),
-    hints=[
-        "First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are "
-        "values.",
-        "Then attend as in notebook 01, with one query. What would a mask have to hide?",
-        'a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: '
-        "what attention puts out, and the grown keys.",
-    ],
-    level="medium",
-    minutes=8,
 )
 def deep_step(q, k, keys, value):
     """A deep layer of SVFormer decodes one token: (output (B, 1, H, D), keys (B, S + 1, H, D)).
@@ -327,6 +279,12 @@ def deep_step(q, k, keys, value):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are
+    | values.
+hint: Then attend as in notebook 01, with one query. What would a mask have to hide?
+hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: what
+    | attention puts out, and the grown keys.
 2 | you put the new key in front of the cached ones; then keys and values belong to different
   | tokens: it goes behind them
     [keys, k] => [k, keys]
@@ -367,23 +325,7 @@ unit.mistakes("""
 """)
 
 
-# ---- all values of SVFormer, as a table ----------------------------------------------------------
-
-
-def a_whole_model(r):
-    return (models.Whole(r, 3),)
-
-
-@unit.exercise(
-    Part("a vocabulary of seven", 3, a_whole_model),
-    hints=[
-        "model.embed.weight has a row for every token. What happens to it on the way to "
-        "layers[0].value?",
-        "model.layers[0].value(norm(norm(model.embed.weight)))",
-    ],
-    level="medium",
-    minutes=5,
-)
+@unit.exercise(Part("a vocabulary of seven", 3, lambda r: (models.Whole(r, 3),)))
 def value_table(model):
     """All values that the layers of a SVFormer can ever hear: a row for each token, (V, C).
 
@@ -396,6 +338,10 @@ def value_table(model):
 
 
 unit.mistakes("""
+takes: medium, 5 minutes
+hint: model.embed.weight has a row for every token. What happens to it on the way to
+    | layers[0].value?
+hint: model.layers[0].value(norm(norm(model.embed.weight)))
 3 | your embedding goes in as it is; the stream begins as its NORM
     models.normed(E) => E
 3 | those are streams; the first layer's matrix makes values of them

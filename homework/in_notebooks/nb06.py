@@ -3,35 +3,23 @@
 import numpy as np
 
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
-
-
-# ---- one term more -------------------------------------------------------------------------------
+unit = Unit("nb06_value_embeddings", "Value embeddings")
 
 
-def at_layer(n):
+@drawn
+def at_layer(r, n):
     """A model of three layers with a table each, asked for the values of one layer."""
-
-    def make(r):
-        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-        model, ids = models.WithTables(r, 3), r.integers(0, 7, (2, 5))
-        ids[:, 3] = ids[:, 1]  # a token that occurs twice
-        return model, n, h, v1 if n else None, ids
-
-    return make
+    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+    model, ids = models.WithTables(r, 3), r.integers(0, 7, (2, 5))
+    ids[:, 3] = ids[:, 1]  # a token that occurs twice
+    return model, n, h, v1 if n else None, ids
 
 
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    hints=[
-        "Two summands: what the layer makes of h, and what its table holds for ids.",
-        "return self.layers[n].value(h) + self.tables[n](ids)",
-    ],
-    level="easy",
-    minutes=3,
 )
 def value(self, n, h, v1, ids):
     """The values of layer n: its own, self.layers[n].value(h), and added to them the rows that its
@@ -43,6 +31,9 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+takes: easy, 3 minutes
+hint: Two summands: what the layer makes of h, and what its table holds for ids.
+hint: return self.layers[n].value(h) + self.tables[n](ids)
 3 | those are the rows alone; they are added to the layer's own values
     own + row => row
 3 | those are the layer's own values; the rows of its table are missing
@@ -100,30 +91,18 @@ unit.mistakes("""
 """)
 
 
-# ---- a value by look-up --------------------------------------------------------------------------
-
-
-def look_up(weights):
+@drawn
+def look_up(r, weights):
     """Values of two texts of five tokens, a table of eleven rows, and two weights."""
-
-    def make(r):
-        v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
-        ids = r.integers(5, 11, (2, 5))
-        ids[:, 3] = ids[:, 1]  # a token that occurs twice
-        return v, table, ids, *(r.uniform(0.3, 0.9, 2) + [0, 1] if weights else (1.0, 1.0))
-
-    return make
+    v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
+    ids = r.integers(5, 11, (2, 5))
+    ids[:, 3] = ids[:, 1]  # a token that occurs twice
+    return v, table, ids, *(r.uniform(0.3, 0.9, 2) + [0, 1] if weights else (1.0, 1.0))
 
 
 @unit.exercise(
     Part("weights of one", 1, look_up(False)),
     Part("other weights", 1, look_up(True)),
-    hints=[
-        "ids (B, T) holds a row number for every position: index the table with it.",
-        "table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.",
-    ],
-    level="easy",
-    minutes=4,
 )
 def with_table(v, table, ids, a, b):
     """a v + b E[id]: values v (B, T, H, D), a table of one row a token (V, H, D), ids (B, T), two
@@ -137,6 +116,9 @@ def with_table(v, table, ids, a, b):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: ids (B, T) holds a row number for every position: index the table with it.
+hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.
 2 | you took row t of the table at position t; wanted the row of the token that stands there,
   | table[ids]
     ids[text, t] => t
@@ -170,27 +152,16 @@ unit.mistakes("""
 """)
 
 
-# ---- what stands before a layer ------------------------------------------------------------------
-
-
-def streams(skip):
-    def make(r):
-        x, x0, early = r.normal(size=(3, 2, 4, 5))
-        r_, z = r.uniform(0.5, 2, 2)
-        return x, x0, early, r_, z, r.uniform(0.3, 0.9) if skip else 0.0
-
-    return make
+@drawn
+def streams(r, skip):
+    x, x0, early = r.normal(size=(3, 2, 4, 5))
+    r_, z = r.uniform(0.5, 2, 2)
+    return x, x0, early, r_, z, r.uniform(0.3, 0.9) if skip else 0.0
 
 
 @unit.exercise(
     Part("a layer without a skip", 1, streams(False)),
     Part("a layer with a skip", 1, streams(True)),
-    hints=[
-        "Two lines. The first adds the early stream to x; what comes out is the x of the second.",
-        "x = x + w * early, and then r * x + z * x0.",
-    ],
-    level="easy",
-    minutes=4,
 )
 def enter_layer(x, x0, early, r, z, w):
     """What a layer reads. First the skip: w times an earlier layer's output is added to the stream.
@@ -204,6 +175,9 @@ def enter_layer(x, x0, early, r, z, w):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: Two lines. The first adds the early stream to x; what comes out is the x of the second.
+hint: x = x + w * early, and then r * x + z * x0.
 1 | you mixed in x0 first and added the skip afterwards; the skip comes first, so that r multiplies
   | it as well
     r * joined => r * x[i] + w * early[i]
@@ -222,29 +196,15 @@ unit.mistakes("""
 """)
 
 
-# ---- the furthest that a weight can go -----------------------------------------------------------
-
-
-def run_of(falls):
-    def make(r):
-        steps = int(r.integers(50, 90))
-        return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 1
-
-    return make
+@drawn
+def run_of(r, falls):
+    steps = int(r.integers(50, 90))
+    return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 1
 
 
 @unit.exercise(
     Part("a constant rate", 1, run_of(False)),
     Part("a rate that falls", 1, run_of(True)),
-    hints=[
-        "The first steps - falling steps have the rate lr. Of the others, step number i has "
-        "lr * (steps - i) / falling.",
-        "lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.",
-    ],
-    after="A cosine in place of the line gives the same sum, and so does every fall that is "
-    "symmetrical about its middle: what one step has less, another has more.",
-    level="easy",
-    minutes=6,
 )
 def furthest(lr, steps, falling):
     """The sum of a run's learning rates: lr at the start, the same until step number
@@ -259,6 +219,12 @@ def furthest(lr, steps, falling):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: The first steps - falling steps have the rate lr. Of the others, step number i has lr * (steps
+    | - i) / falling.
+hint: lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.
+after: A cosine in place of the line gives the same sum, and so does every fall that is symmetrical
+    | about its middle: what one step has less, another has more.
 1 | the rate falls in the last steps; you counted it in full there
     min(1, left / falling) => 1
 2 | the steps in which the rate falls count, too, each with what is left of the rate
@@ -288,33 +254,21 @@ unit.mistakes("""
 """)
 
 
-# ---- a share of what is there --------------------------------------------------------------------
-
-
 def length(v):
     return np.sqrt((v**2).sum())
 
 
-def sums(sign):
-    def make(r):
-        lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens
-        x, y = r.normal(size=(2, 5, 6)) * [lengths, 1.5 + lengths[::-1]]
-        a, b = float(r.uniform(0.8, 1.5)), float(r.uniform(0.4, 0.7))
-        return (a if sign != "a" else -a), x, (-b if sign == "b" else b), y
-
-    return make
+@drawn
+def sums(r, sign):
+    lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens
+    x, y = r.normal(size=(2, 5, 6)) * [lengths, 1.5 + lengths[::-1]]
+    a, b = float(r.uniform(0.8, 1.5)), float(r.uniform(0.4, 0.7))
+    return (a if sign != "a" else -a), x, (-b if sign == "b" else b), y
 
 
 @unit.exercise(
     Part("both weights above zero", 1, sums("")),
     Part("a negative weight", 1, [sums("b"), sums("a")]),
-    hints=[
-        "A length for every token: (a * x).norm(dim=-1).",
-        "(right / (left + right)).mean(), with left = (a * x).norm(dim=-1) and right the same of "
-        "b * y.",
-    ],
-    level="medium",
-    minutes=6,
 )
 def share_of_lengths(a, x, b, y):
     """How much of a x + b y is b y? At every token the length of b y over the sum of the two
@@ -328,6 +282,9 @@ def share_of_lengths(a, x, b, y):
 
 
 unit.mistakes("""
+takes: medium, 6 minutes
+hint: A length for every token: (a * x).norm(dim=-1).
+hint: (right / (left + right)).mean(), with left = (a * x).norm(dim=-1) and right the same of b * y.
 in: length
 2 | yours is the share of the weights, |b| / (|a| + |b|): the vectors do not enter it
     length(a * x[place]), length(b * y[place]) => abs(a), abs(b)
@@ -372,30 +329,17 @@ in: length
 """)
 
 
-# ---- nanochat's gate -----------------------------------------------------------------------------
-
-
-def gates(width):
+@drawn
+def gates(r, width):
     """Values of two texts of five tokens, a table, ids, streams, and gates of two heads."""
-
-    def make(r):
-        v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
-        ids = r.integers(5, 11, (2, 5))
-        return v, table, ids, r.normal(size=(2, 5, width)), r.normal(size=(2, 12))
-
-    return make
+    v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
+    ids = r.integers(5, 11, (2, 5))
+    return v, table, ids, r.normal(size=(2, 5, width)), r.normal(size=(2, 12))
 
 
 @unit.exercise(
     Part("a stream of twelve features", 1, gates(12)),
     Part("a wider stream", 1, gates(20)),
-    hints=[
-        "The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which "
-        "dimension must be added before it can meet the rows (B, T, H, D)?",
-        "g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].",
-    ],
-    level="easy",
-    minutes=6,
 )
 def gated_value(v, table, ids, h, W):
     """v + g E[id] with a gate g for every token and head: 3 times the sigmoid of W times the first
@@ -411,6 +355,10 @@ def gated_value(v, table, ids, h, W):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which dimension
+    | must be added before it can meet the rows (B, T, H, D)?
+hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].
 2 | your gate ends at 1: nanochat takes 3 times the sigmoid, so that an unmoved gate stands at 1.5
     3 / => 1 /
 2 | your gate ends at 2; this one takes 3 times the sigmoid

@@ -2,36 +2,36 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit
+from homework.marking import Part, Unit, drawn
 
-unit = Unit("nb07_dva", "Dynamic value attention", "The exercises of notebook 07.")
-
-
-# ---- a value for every pair ----------------------------------------------------------------------
+unit = Unit("nb07_dva", "Dynamic value attention")
 
 
-def mapped(gate):
+@drawn
+def mapped(r, gate):
     """A causal map of five tokens with the two streams and the queries' gates."""
+    weights = np.tril(r.random((5, 5))) + np.eye(5)
+    v, qR, kR = r.normal(size=(3, 5, 4))
+    return weights / weights.sum(1, keepdims=True), v, gate * qR, kR
 
-    def make(r):
-        weights = np.tril(r.random((5, 5))) + np.eye(5)
-        v, qR, kR = r.normal(size=(3, 5, 4))
-        return weights / weights.sum(1, keepdims=True), v, gate * qR, kR
 
-    return make
+def no_pair(made, a, v, qR, kR):
+    """By the definition T S C numbers are made of qR and kR, at once or one pair after the other.
+    Of NumPy and lists nothing is seen, and nothing said."""
+    pairs = a.numel() * v.shape[1]
+    of_both = sum(x.size for x in made if {"qR", "kR"} <= x.of and not x.view)
+    if 0 < of_both < pairs:
+        return (
+            "already without the pairs, which is the next exercise: build all v_ij here, since the "
+            "notebook counts what they keep"
+        )
+    return ""
 
 
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
-    hints=[
-        "Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are "
-        "(1, S, C), qR[:, None] is (T, 1, C).",
-        "pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Weigh it with a[:, :, None] and "
-        "sum over the keys.",
-    ],
-    level="easy",
-    minutes=6,
+    forbids=no_pair,
 )
 def by_pairs(a, v, qR, kR):
     """Every pair has its own value, v_ij = v_j + qR_i * kR_j (feature by feature), and query i
@@ -44,6 +44,11 @@ def by_pairs(a, v, qR, kR):
 
 
 unit.mistakes(r"""
+takes: easy, 6 minutes
+hint: Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are (1,
+    | S, C), qR[:, None] is (T, 1, C).
+hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Weigh it with a[:, :, None] and sum
+    | over the keys.
 1 | you multiplied qR and kR of the SAME token and offered that to everybody; the gate belongs to
   | the query: qR_i with kR_j
     qR[i] => qR[j]
@@ -53,6 +58,8 @@ unit.mistakes(r"""
     qR[i] * kR[j] => qR[i] + kR[j]
 1 | you summed the modifiers of all pairs as they are; each has the weight a_ij of its value
     (v[j] + qR[i] * kR[j]) => v[j] + qR[i] * kR[j]
+1 | the modifier is a product, feature by feature; you took the dot product, one number a pair
+    qR[i] * kR[j] => qR[i] @ kR[j]
 2 | the static value is missing: v_ij = v_j + qR_i * kR_j
     v[j] + =>
 2 | the gate qR is missing: the modifier is qR_i * kR_j
@@ -87,13 +94,6 @@ def no_pairs(made, a, v, qR, kR):
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
-    hints=[
-        "In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? It may stand before "
-        "the sum.",
-        "Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the second.",
-    ],
-    level="medium",
-    minutes=8,
     forbids=no_pairs,
 )
 def two_streams(a, v, qR, kR):
@@ -104,6 +104,10 @@ def two_streams(a, v, qR, kR):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? It may stand before the
+    | sum.
+hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the second.
 2 | you gated v as well: only the second stream stands behind the gate
     => qR * (a @ v + a @ kR)
 2 | the gate qR is missing, so that the second stream always comes through whole
@@ -128,9 +132,6 @@ unit.mistakes("""
 """)
 
 
-# ---- a gate that stands still --------------------------------------------------------------------
-
-
 def matrices(still):
     return lambda r: (*r.normal(size=(2, 5, 5)), np.ones(5) if still else r.normal(size=5))
 
@@ -138,13 +139,6 @@ def matrices(still):
 @unit.exercise(
     Part("a gate of ones", 1, matrices(True)),
     Part("another gate", 1, matrices(False)),
-    hints=[
-        "a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no index of a token, so it may move inward, "
-        "up to the matrix.",
-        "c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.",
-    ],
-    level="easy",
-    minutes=4,
 )
 def folded(W_V, W_KR, c):
     """One value matrix (C, C) in the place of two, where every query has the same gate c (C,): with
@@ -154,6 +148,10 @@ def folded(W_V, W_KR, c):
 
 
 unit.mistakes("""
+takes: easy, 4 minutes
+hint: a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no index of a token, so it may move inward, up to
+    | the matrix.
+hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
 1 | you scaled the rows of W_KR; h @ W has one column a feature, and the gate has one number a
   | feature
     * c => * c[:, None]
@@ -182,27 +180,15 @@ unit.mistakes("""
 """)
 
 
-# ---- how large is the model? ---------------------------------------------------------------------
-
-
-def shape(layers):
-    return lambda r: (
-        int(r.integers(*layers)),
-        64 * int(r.integers(2, 9)),
-        int(r.integers(5_000, 50_000)),
-        64 * int(r.integers(1, 9)),
-    )
+@drawn
+def shape(r, layers):
+    numbers = [int(r.integers(*x)) for x in (layers, (2, 9), (5_000, 50_000), (1, 9))]
+    return numbers[0], 64 * numbers[1], numbers[2], 64 * numbers[3]
 
 
 @unit.exercise(
     Part("no layer", 1, shape((0, 1))),
     Part("several layers", 1, shape((2, 13))),
-    hints=[
-        "Three tables stand outside the layers: embedding, head and positions. And one norm.",
-        "A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.",
-    ],
-    level="medium",
-    minutes=7,
 )
 def dva_parameters(layers, width, vocab, context):
     """How many parameters has a DVA model in GPT-2's style? An embedding and a head of its own,
@@ -217,6 +203,9 @@ def dva_parameters(layers, width, vocab, context):
 
 
 unit.mistakes("""
+takes: medium, 7 minutes
+hint: Three tables stand outside the layers: embedding, head and positions. And one norm.
+hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
 2 | the head is not tied to the embedding here: both tables count
     2 * vocab => vocab
 1 | there is no output matrix: five matrices a layer, W_Q, W_K, W_V, W_QR, W_KR

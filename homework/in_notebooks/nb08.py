@@ -5,40 +5,25 @@ from collections import Counter
 
 import numpy as np
 
-from homework.marking import Part, Unit
+from homework.marking import Part, Unit, drawn
 
-unit = Unit("nb08_bypass", "The BERT bypass", "The exercises of notebook 08.")
-
-
-# ---- masking -------------------------------------------------------------------------------------
+unit = Unit("nb08_bypass", "The BERT bypass")
 
 
-def thrown(special):
+@drawn
+def thrown(r, special):
     """Texts with their dice; the dice are loaded, so that half of the pieces are chosen."""
-
-    def make(r):
-        ids, others = r.integers(10, 99, (2, 60)), r.integers(100, 199, (2, 60))
-        dice, ordinary = r.random((2, 60)) * 0.3, np.ones((2, 60), bool)
-        if special:
-            ordinary[:, [0, 20, -1]] = False
-            dice[:, 0] = 0.05
-        return ids, dice, ordinary, others, 4
-
-    return make
+    ids, others = r.integers(10, 99, (2, 60)), r.integers(100, 199, (2, 60))
+    dice, ordinary = r.random((2, 60)) * 0.3, np.ones((2, 60), bool)
+    if special:
+        ordinary[:, [0, 20, -1]] = False
+        dice[:, 0] = 0.05
+    return ids, dice, ordinary, others, 4
 
 
 @unit.exercise(
     Part("ordinary pieces", 1, thrown(False)),
     Part("with special pieces", 1, thrown(True)),
-    hints=[
-        "chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?",
-        "Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to "
-        "0.135.",
-        "torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen "
-        "piece reads; torch.where(chosen, ids, -100) are the targets.",
-    ],
-    level="medium",
-    minutes=8,
 )
 def hide(ids, dice, ordinary, others, mask):
     """BERT's masking with one die in [0, 1) for each piece: all (B, T), `ordinary` of bool, `mask`
@@ -55,6 +40,11 @@ def hide(ids, dice, ordinary, others, mask):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
+hint: chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?
+hint: Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to 0.135.
+hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen piece
+    | reads; torch.where(chosen, ids, -100) are the targets.
 2 | 80 % are meant of the chosen 15 %: a die below 0.12 hides, one below 0.135 swaps, one below 0.15
   | leaves
     dice < 0.12 => dice < 0.8
@@ -101,21 +91,15 @@ unit.mistakes(r"""
 """)
 
 
-# ---- answers -------------------------------------------------------------------------------------
-
-
-def peaks(begins, ends):
+@drawn
+def peaks(r, begins, ends):
     """Scores of twelve positions: a question, a passage from 3 to 9, and what stands behind it."""
-
-    def make(r):
-        begin, end = 0.1 * r.normal(size=(2, 12)) - 5
-        inside, shift = np.isin(np.arange(12), range(3, 10)), int(r.integers(0, 2))
-        for scores, bumps in ((begin, begins), (end, ends)):
-            for place, height in bumps:
-                scores[place + (shift if place > 2 else 0)] += height
-        return begin, end, inside
-
-    return make
+    begin, end = 0.1 * r.normal(size=(2, 12)) - 5
+    inside, shift = np.isin(np.arange(12), range(3, 10)), int(r.integers(0, 2))
+    for scores, bumps in ((begin, begins), (end, ends)):
+        for place, height in bumps:
+            scores[place + (shift if place > 2 else 0)] += height
+    return begin, end, inside
 
 
 @unit.exercise(
@@ -134,15 +118,6 @@ def peaks(begins, ends):
             peaks([(10, 4), (4, 2)], [(10, 4), (8, 2)]),
         ],
     ),
-    hints=[
-        "All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of "
-        "its entries are answers?",
-        "An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all "
-        "others.",
-        "divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.",
-    ],
-    level="medium",
-    minutes=8,
 )
 def best_pair(begin, end, inside):
     """The answer (first, last), two whole numbers: the pair with the largest begin[first] +
@@ -156,6 +131,12 @@ def best_pair(begin, end, inside):
 
 
 unit.mistakes(r"""
+takes: medium, 8 minutes
+hint: All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of its
+    | entries are answers?
+hint: An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all
+    | others.
+hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
 1 | your answer lies outside the passage; both of its ends must be inside
@@ -192,14 +173,11 @@ unit.mistakes(r"""
 WORDS = "tower river north castle king old norman bridge".split()
 
 
-def phrases(said, wanted):
+@drawn
+def phrases(r, said, wanted):
     """Two answers as lists of words, drawn anew: letters stand for words."""
-
-    def make(r):
-        names = dict(zip("abcdefgh", r.permutation(WORDS), strict=True))
-        return [str(names[x]) for x in said], [str(names[x]) for x in wanted]
-
-    return make
+    names = dict(zip("abcdefgh", r.permutation(WORDS), strict=True))
+    return [str(names[x]) for x in said], [str(names[x]) for x in wanted]
 
 
 @unit.exercise(
@@ -224,12 +202,6 @@ def phrases(said, wanted):
         ],
     ),
     Part("nothing is left", 1, [phrases("", "ab"), phrases("ab", ""), phrases("", "")]),
-    hints=[
-        "Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.",
-        "c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.",
-    ],
-    level="easy",
-    minutes=5,
 )
 def word_f1(said, wanted):
     """F1 of two answers, lists of words: 2 c / (p + g), with c words in common, as often as both
@@ -241,6 +213,9 @@ def word_f1(said, wanted):
 
 
 unit.mistakes(r"""
+takes: easy, 5 minutes
+hint: Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.
+hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
 1 | a word that both have twice counts twice: compare bags (collections.Counter), not sets
     common = => said, wanted = set(said), set(wanted)\ncommon =
 2 | yours is precision, the share of the said words that are right; F1 is 2 c / (p + g)
@@ -276,9 +251,6 @@ unit.mistakes(r"""
 """)
 
 
-# ---- the bypass ----------------------------------------------------------------------------------
-
-
 def normal_cdf(x):
     return (1 + np.vectorize(math.erf)(x / 2**0.5)) / 2
 
@@ -290,9 +262,6 @@ def stream(alpha):
 @unit.exercise(
     Part("alpha of zero", 1, stream(0.0)),
     Part("alpha above and below zero", 1, [stream(0.5), stream(-0.4)]),
-    hints=["One sum: x @ W_V, and alpha times F.relu(x)."],
-    level="easy",
-    minutes=2,
 )
 def with_bypass(x, W_V, alpha):
     """V' = X W_V + alpha relu(X): x (B, T, C), a matrix (C, C), a number -> (B, T, C)."""
@@ -300,6 +269,8 @@ def with_bypass(x, W_V, alpha):
 
 
 unit.mistakes("""
+takes: easy, 2 minutes
+hint: One sum: x @ W_V, and alpha times F.relu(x).
 1 | you took relu of X W_V; the bypass is relu of X itself, past the matrix
     np.maximum(x, 0) => np.maximum(x @ W_V, 0)
 2 | relu acts on X alone; you took it of everything
@@ -341,9 +312,6 @@ unit.mistakes("""
 """)
 
 
-# ---- judging -------------------------------------------------------------------------------------
-
-
 def runs_of(n, m, better=4):
     return lambda r: (70 + 3 * r.normal(size=n), 70 + better + 0.7 * r.normal(size=m))
 
@@ -351,13 +319,6 @@ def runs_of(n, m, better=4):
 @unit.exercise(
     Part("five runs a side", 1, [runs_of(5, 5), runs_of(5, 5, better=-4)]),
     Part("more runs on one side", 1, runs_of(3, 8)),
-    hints=[
-        "The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in "
-        "PyTorch). Two errors add up in squares.",
-        "(b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()",
-    ],
-    level="easy",
-    minutes=5,
 )
 def welch_t(a, b):
     """Welch's t of two groups of scores, (n,) and (m,), b less a: the difference of the means over
@@ -370,6 +331,10 @@ def welch_t(a, b):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in PyTorch).
+    | Two errors add up in squares.
+hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 1 | you pooled the two variances, as Student's test does; Welch's takes each over its own number of
   | runs
     s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m -
@@ -415,30 +380,17 @@ unit.mistakes("""
 """)
 
 
-# ---- the variance of a sum -----------------------------------------------------------------------
-
-
-def leaning(slope, alpha):
+@drawn
+def leaning(r, slope, alpha):
     """Values that go with what is added, or against it, away from zero and of an odd shape."""
-
-    def make(r):
-        x = r.normal(size=(2, 5, 3))
-        relu = np.maximum(x, 0)
-        return 1 + slope * relu + 0.3 * r.normal(size=x.shape), relu, alpha
-
-    return make
+    x = r.normal(size=(2, 5, 3))
+    relu = np.maximum(x, 0)
+    return 1 + slope * relu + 0.3 * r.normal(size=x.shape), relu, alpha
 
 
 @unit.exercise(
     Part("values that go against it", 1, leaning(-1.0, 0.6)),
     Part("values that go with it", 1, leaning(0.8, 0.3)),
-    hints=[
-        "Take the mean off V and off R; the three terms are means of products of what is left.",
-        "v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r).mean(), and "
-        "2 * alpha * (v * r).mean().",
-    ],
-    level="easy",
-    minutes=6,
 )
 def three_terms(V, R, alpha):
     """The three numbers that make up Var[V + alpha R]: the variance of V, the part that alpha R has
@@ -452,6 +404,10 @@ def three_terms(V, R, alpha):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: Take the mean off V and off R; the three terms are means of products of what is left.
+hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r).mean(), and 2 *
+    | alpha * (v * r).mean().
 2 | the last term has lost its alpha, as in the report: it is 2 alpha Cov(V, R)
     2 * alpha * together => 2 * together
 2 | the last term stands twice, once for either order: 2 alpha Cov(V, R)

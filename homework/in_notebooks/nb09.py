@@ -2,26 +2,17 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.by_index import normed
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
-
-
-# ---- the empty box: row 8, and any other choice of layers ----------------------------------------
+unit = Unit("nb09_thirteen_rows", "Thirteen rows")
 
 
-def normed(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
-
-
-def streams(at, chosen, C):
+@drawn
+def streams(r, at, chosen, C):
     """Layer `at` of a stack: what it reads, the embedding, and its matrix."""
-
-    def make(r):
-        h, x0, W = normals(r, (2, 4, C), (2, 4, C), (C, C))
-        return at, chosen, normed(h), normed(x0), W
-
-    return make
+    h, x0, W = normals(r, (2, 4, C), (2, 4, C), (C, C))
+    return at, chosen, normed(h), normed(x0), W
 
 
 @unit.exercise(
@@ -29,13 +20,6 @@ def streams(at, chosen, C):
     Part("one that is not", 1, [streams(7, [8, 9, 10, 11], 6), streams(2, [1, 3, 5], 4)]),
     Part("all layers", 1, [streams(0, list(range(12)), 5), streams(11, list(range(12)), 4)]),
     Part("the layers at the bottom", 1, [streams(9, [0, 1, 2, 3], 4), streams(2, [0, 1, 2, 3], 5)]),
-    hints=[
-        "Choose a stream first: x0 where n is one of `chosen`, h where it is not.",
-        "Then multiply by W, as torch's Linear does: F.linear(stream, W).",
-        "stream = x0 if n in chosen else h",
-    ],
-    level="easy",
-    minutes=6,
 )
 def row_8(n, chosen, h, x0, W):
     """The values of layer n (B,T,C): made from x0 in the layers of `chosen`, from h in all others.
@@ -50,6 +34,10 @@ def row_8(n, chosen, h, x0, W):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: Choose a stream first: x0 where n is one of `chosen`, h where it is not.
+hint: Then multiply by W, as torch's Linear does: F.linear(stream, W).
+hint: stream = x0 if n in chosen else h
 2 | you read the embedding in every layer; only the layers of `chosen` do so
     n in chosen => True
 3 | that is the ordinary value, h W, in every layer: in those of `chosen` x0 stands for h
@@ -90,9 +78,6 @@ unit.mistakes("""
 """)
 
 
-# ---- four ways to use a second source ------------------------------------------------------------
-
-
 @unit.exercise(
     Part(
         "two coefficients",
@@ -104,12 +89,6 @@ unit.mistakes("""
         1,
         lambda r: (*normals(r, (2, 3, 2, 4), (2, 3, 2, 4)), 1.0, 0.0),
     ),
-    hints=[
-        "Four expressions, in the order of the list. V stands in three of them.",
-        "return a * V, a * other, (V + other) / 2, a * V + b * other",
-    ],
-    level="easy",
-    minutes=5,
 )
 def four_ways(V, other, a, b):
     """The values of rows 2, 6, 10 and 11, as a tuple of four; V and other (B,T,G,D), a and b
@@ -126,6 +105,9 @@ def four_ways(V, other, a, b):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: Four expressions, in the order of the list. V stands in three of them.
+hint: return a * V, a * other, (V + other) / 2, a * V + b * other
 2 | row 10 takes HALF of each: the fixed coefficients are one half
     / 2 =>
 2 | row 11 has two coefficients: a for V and b for the other source
@@ -164,9 +146,6 @@ unit.mistakes("""
 """)
 
 
-# ---- equal parameters ----------------------------------------------------------------------------
-
-
 def model(r):
     layers, width, hidden = r.integers(4, 30), 64 * r.integers(2, 12), 64 * r.integers(16, 40)
     return layers, width, hidden
@@ -185,13 +164,6 @@ def fewer(r):
 @unit.exercise(
     Part("a plan with more parameters", 1, more),
     Part("a plan with fewer", 1, fewer),
-    hints=[
-        "How many numbers does one more unit of width cost? It is a row in one matrix and a column "
-        "in the other, in every layer.",
-        "round(hidden - extra / (2 * width * layers))",
-    ],
-    level="easy",
-    minutes=5,
 )
 def equal_width(layers, width, hidden, extra):
     """The width of the feed-forward networks, to the nearest unit, with which a plan has as many
@@ -206,6 +178,10 @@ def equal_width(layers, width, hidden, extra):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: How many numbers does one more unit of width cost? It is a row in one matrix and a column in
+    | the other, in every layer.
+hint: round(hidden - extra / (2 * width * layers))
 2 | you widened the networks; what the plan has more, its networks give back
     hidden - => hidden +
 2 | a feed-forward network has two matrices: one unit of width costs 2 C numbers a layer
@@ -242,35 +218,19 @@ unit.mistakes("""
 """)
 
 
-# ---- what does the token explain? ----------------------------------------------------------------
-
-
-def groups(features, means):
+@drawn
+def groups(r, features, means):
     """A quantity with a part that the token decides, off-centre. Each of four tokens stands there
     once or more, and not all ids occur."""
-
-    def make(r):
-        which = np.concatenate([np.arange(4), r.integers(0, 4, 9)])
-        token = means * r.normal(size=(4, features))
-        scale = 1 + np.arange(features)
-        return (3 + token[which] + r.normal(size=(13, features))) * scale, 5 * which + 2
-
-    return make
+    which = np.concatenate([np.arange(4), r.integers(0, 4, 9)])
+    token = means * r.normal(size=(4, features))
+    scale = 1 + np.arange(features)
+    return (3 + token[which] + r.normal(size=(13, features))) * scale, 5 * which + 2
 
 
 @unit.exercise(
     Part("one feature", 1, groups(1, 1.0)),
     Part("several features", 1, groups(3, 1.0)),
-    hints=[
-        "The mean of each token's places, the squares that are left around it, and the squares "
-        "around the mean of all.",
-        "ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums "
-        "the rows of each.",
-        "within = (y - means[group]).square().sum() / (N - tokens); whole = "
-        "(y - y.mean(0)).square().sum() / (N - 1); 1 - within / whole.",
-    ],
-    level="medium",
-    minutes=10,
 )
 def explained(y, ids):
     """The share of y's variance that the token explains, as a number: y (N,F), ids (N,).
@@ -289,6 +249,13 @@ def explained(y, ids):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: The mean of each token's places, the squares that are left around it, and the squares around
+    | the mean of all.
+hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums the
+    | rows of each.
+hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
+    | y.mean(0)).square().sum() / (N - 1); 1 - within / whole.
 2 | you divided sums of squares as they are: a mean of few places fits by chance. Within: divide by
   | N less the number of tokens; whole: by N - 1
     / (N - len(tokens)) =>

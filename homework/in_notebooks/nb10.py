@@ -4,35 +4,22 @@ from collections import Counter
 
 import numpy as np
 
-from homework.marking import Part, Unit, normals
+from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb10_bank_of_values", "Bank of Values", "The exercises of notebook 10.")
-
-
-# ---- the layer -----------------------------------------------------------------------------------
+unit = Unit("nb10_bank_of_values", "Bank of Values")
 
 
-def looked_up(T, S):
+@drawn
+def looked_up(r, T, S):
     """Queries, keys, ids (some token comes twice), a table, a gain and a scale."""
-    return lambda r: (
-        *normals(r, (2, T, 2, 4), (2, S, 2, 4)),
-        r.integers(S, 2 * S, (2, S)),
-        *normals(r, (2 * S, 2, 4)),
-        1.5 + r.random(),
-        0.3 + 0.1 * r.random(),
-    )
+    q, k = normals(r, (2, T, 2, 4), (2, S, 2, 4))
+    ids, table = r.integers(S, 2 * S, (2, S)), r.normal(size=(2 * S, 2, 4))
+    return q, k, ids, table, 1.5 + r.random(), 0.3 + 0.1 * r.random()
 
 
 @unit.exercise(
     Part("a whole text", 1, looked_up(6, 6)),
     Part("new tokens behind a cache", 1, looked_up(2, 7)),
-    hints=[
-        "Look up: v = table[ids] has the shape of values, (B, S, H, D). The rest is notebook 01.",
-        'torch.einsum("bthd,bshd->bhts", q, k) makes the scores; visible are keys s <= t + S - T.',
-        'Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end.',
-    ],
-    level="medium",
-    minutes=12,
 )
 def bank_layer(q, k, ids, table, gain, scale):
     """Causal attention whose values are rows of a table: q (B,T,H,D), k (B,S,H,D), ids (B,S), table
@@ -50,6 +37,10 @@ def bank_layer(q, k, ids, table, gain, scale):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
+hint: Look up: v = table[ids] has the shape of values, (B, S, H, D). The rest is notebook 01.
+hint: torch.einsum("bthd,bshd->bhts", q, k) makes the scores; visible are keys s <= t + S - T.
+hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end.
 2 | you read row p at position p; read the row of the TOKEN that stands there, table[ids]
     table[ids] => table[0 * ids + np.arange(S)]
 2 | the gain is missing: it multiplies what attention read
@@ -71,6 +62,8 @@ unit.mistakes("""
     + S - T => + S - T + 1
 2 | the scale is an input; you took one over the root of D
     scale * => q.shape[-1] ** -0.5 *
+2 | scale is all that the scores are multiplied by; you divided by the root of D as well
+    scale * => scale * q.shape[-1] ** -0.5 *
 2 | scale belongs to the scores alone; you multiplied what is read by it as well
     gain * => gain * scale *
 2 | gain belongs to what is read; you multiplied the scores by it
@@ -96,33 +89,20 @@ unit.mistakes("""
 """)
 
 
-# ---- what is kept --------------------------------------------------------------------------------
-
-
-def stack(*kinds):
+@drawn
+def stack(r, *kinds):
     """A model of these kinds of layers behind two ordinary ones, and its sizes in bytes."""
-
-    def make(r):
-        layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.choice([3, 5])))]
-        return layers, 64 * int(r.integers(2, 13)), int(r.choice([2, 4])), int(r.choice([3, 8]))
-
-    return make
+    layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.choice([3, 5])))]
+    return layers, 64 * int(r.integers(2, 13)), int(r.choice([2, 4])), int(r.choice([3, 8]))
 
 
 @unit.exercise(
     Part("in place of V", 1, [stack("E"), stack("V1"), stack("V1", "E")]),
     Part("added to V", 1, [stack("own+E"), stack("own+V1"), stack("own+E", "E")]),
-    hints=[
-        "Every layer keeps keys. Which of the four words also needs values of its own?",
-        "(2 streams where the word begins with own, else 1) * kv_width * number, and one id if any "
-        "layer is a plain E.",
-    ],
-    level="easy",
-    minutes=6,
 )
 def cached_bytes(layers, kv_width, number, id):
     """The bytes that one token leaves in the cache. layers: a list with a word for each, where its
-    values come from: "own", "V1", "E" (a table), "own+V1" or "own+E" (a sum).
+    values come from: "own", "V1", "E" (a table), "own+V1" or "own+E" (a sum, which is kept).
 
     Keys and values are kv_width numbers of `number` bytes each; an id takes `id` bytes.
     """
@@ -133,6 +113,10 @@ def cached_bytes(layers, kv_width, number, id):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: Every layer keeps keys. Which of the four words also needs values of its own?
+hint: (2 streams where the word begins with own, else 1) * kv_width * number, and one id if any
+    | layer is a plain E.
 2 | the ids are kept once: all table layers read the same text
     int("E" in layers) => layers.count("E")
     int("E" in layers) => sum("E" in word for word in layers)
@@ -167,9 +151,6 @@ unit.mistakes("""
 """)
 
 
-# ---- when does it pay? ---------------------------------------------------------------------------
-
-
 def without_windows(r):
     batch = int(r.integers(2, 9))
     return batch * int(r.integers(1000, 9000)), batch, [None] * int(r.integers(2, 6))
@@ -189,15 +170,6 @@ def with_wide_windows(r):
 @unit.exercise(
     Part("no windows", 1, without_windows),
     Part("windows in all layers but one", 1, [with_windows, with_wide_windows, with_windows]),
-    hints=[
-        "Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.",
-        "Count T upwards from 1, or solve for T: what the windows keep is a constant once T is "
-        "past them.",
-        "for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) for r in rows) "
-        "> vocabulary * len(rows): return T",
-    ],
-    level="medium",
-    minutes=10,
 )
 def break_even(vocabulary, batch, rows):
     """The first context T at which the values that tables replace would take more rows than the
@@ -213,6 +185,12 @@ def break_even(vocabulary, batch, rows):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.
+hint: Count T upwards from 1, or solve for T: what the windows keep is a constant once T is past
+    | them.
+hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) for r in rows) >
+    | vocabulary * len(rows): return T
 2 | the tables stand there once, the cache once for EVERY text: count batch times the rows
     batch * =>
 1 | at equal size nothing is saved yet: the first context at which the cache is LARGER
@@ -239,9 +217,6 @@ unit.mistakes("""
 """)
 
 
-# ---- reading by token ----------------------------------------------------------------------------
-
-
 def no_values(made, weights, ids, table):
     """Rows that were chosen by ids before any weight met them are values."""
     if any(x.of == {"ids", "table"} for x in made):
@@ -265,28 +240,17 @@ def no_values(made, weights, ids, table):
     return ""
 
 
-def weighed(distinct):
+@drawn
+def weighed(r, distinct):
     """Weights of one query, the ids of a text, and a table of nine rows."""
-
-    def make(r):
-        weights = r.random((2, 3, 6))
-        tokens = [r.permutation(9)[:6] if distinct else r.integers(2, 5, 6) for _ in range(2)]
-        return weights / weights.sum(-1, keepdims=True), np.stack(tokens), r.normal(size=(9, 3, 4))
-
-    return make
+    weights = r.random((2, 3, 6))
+    tokens = [r.permutation(9)[:6] if distinct else r.integers(2, 5, 6) for _ in range(2)]
+    return weights / weights.sum(-1, keepdims=True), np.stack(tokens), r.normal(size=(9, 3, 4))
 
 
 @unit.exercise(
     Part("every token once", 1, weighed(True)),
     Part("tokens that come again", 1, weighed(False)),
-    hints=[
-        "First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.",
-        "mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds, also where "
-        "an id comes twice.",
-        'Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).',
-    ],
-    level="medium",
-    minutes=8,
     forbids=no_values,
 )
 def read_by_token(weights, ids, table):
@@ -302,6 +266,11 @@ def read_by_token(weights, ids, table):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.
+hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds, also where an id
+    | comes twice.
+hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
 1 | a token that stands in several places collects ALL their weights; yours kept the last
     += => =
 1 | you averaged the weights of a token's places; they are ADDED

@@ -14,17 +14,9 @@ from homework.in_notebooks.kernels import (
     once,
     told,
 )
-from homework.marking import Part, normals
+from homework.marking import Part, drawn, normals
 
-unit = KernelUnit(
-    "nb11a_write_a_kernel",
-    "Write a kernel",
-    "Each is the text of one program. `tl.` is all that a kernel needs.",
-    prelude="import triton\nimport triton.language as tl",
-)
-
-
-# ---- addresses -----------------------------------------------------------------------------------
+unit = KernelUnit("nb11a_write_a_kernel", "Write a kernel")
 
 
 def launch_add(x, y, BLOCK):
@@ -37,13 +29,6 @@ def launch_add(x, y, BLOCK):
     Part("a ragged end", 4, lambda r: (*normals(r, 10, 10), 4)),
     arguments="x, y, out, n, BLOCK: tl.constexpr",
     launch=launch_add,
-    hints=[
-        "place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); mine = place < n.",
-        "tl.store(out + place, tl.load(x + place, mask=mine) + tl.load(y + place, mask=mine), "
-        "mask=mine)",
-    ],
-    level="easy",
-    minutes=6,
 )
 def add(x, y, BLOCK):
     """out[i] = x[i] + y[i] for the BLOCK places of this program, those below n."""
@@ -51,6 +36,10 @@ def add(x, y, BLOCK):
 
 
 unit.mistakes("""
+takes: easy, 6 minutes
+hint: place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); mine = place < n.
+hint: tl.store(out + place, tl.load(x + place, mask=mine) + tl.load(y + place, mask=mine),
+    | mask=mine)
 6 | your programs all work on the first block: a program's places begin at tl.program_id(0) * BLOCK
     x + y => np.where(np.arange(len(x)) < BLOCK, x + y, np.nan)
 6 | y is missing: load both, then add
@@ -77,14 +66,6 @@ def launch_transpose(x, M, N):
     Part("ragged tiles", 5, lambda r: (r.normal(size=(7, 5)), 4, 2)),
     arguments="x, out, R, C, x_row, x_column, M: tl.constexpr, N: tl.constexpr",
     launch=launch_transpose,
-    hints=[
-        "r = tl.program_id(0) * M + tl.arange(0, M); c likewise from program_id(1) and N; "
-        "r[:, None] is a column, c[None, :] a row, and together they are a tile.",
-        "mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] * R + "
-        "r[:, None] as it is: the addresses turn it.",
-    ],
-    level="easy",
-    minutes=8,
 )
 def transpose(x, M, N):
     """out[c, r] = x[r, c] for one tile of M rows by N columns; x is (R, C), out is (C, R).
@@ -95,6 +76,11 @@ def transpose(x, M, N):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
+hint: r = tl.program_id(0) * M + tl.arange(0, M); c likewise from program_id(1) and N; r[:, None] is
+    | a column, c[None, :] a row, and together they are a tile.
+hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] * R + r[:, None] as
+    | it is: the addresses turn it.
 8 | you stepped through x as if it were contiguous: row r, column c stands at r * x_row + c *
   | x_column
     => x.T.reshape(x.shape).T
@@ -106,6 +92,50 @@ unit.mistakes("""
 
 
 # ---- sums ----------------------------------------------------------------------------------------
+
+
+def launch_row_sum(x, BLOCK):
+    out = empty(len(x))
+    return Launch((len(x),), (x, out, x.shape[1]), dict(BLOCK=BLOCK), (out,))
+
+
+@unit.exercise(
+    Part("a row fills its block", 2, lambda r: (r.normal(size=(3, 8)), 8)),
+    Part("idle lanes", 4, lambda r: (r.normal(size=(5, 6)), 8)),
+    arguments="x, out, C, BLOCK: tl.constexpr",
+    launch=launch_row_sum,
+)
+def row_sum(x, BLOCK):
+    """out[r] = the sum of row r of x (rows, C), one program a row; BLOCK lanes, at least C."""
+    R, C = x.shape
+    tile = np.full((R, BLOCK), 0.0)
+    tile[:, :C] = x
+    return tile.sum(1)
+
+
+unit.mistakes("""
+takes: easy, 6 minutes
+hint: A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=0.0.
+hint: tl.sum(row, 0) is one number; store it to out + tl.program_id(0).
+4 | your idle lanes do not hold 0, and what they hold is in the sum: other=0.0
+    0.0 => np.nan
+4 | your idle lanes loaded 1, and the sum counts them: other=0.0
+    0.0 => 1.0
+6 | you divided by C: that is the mean
+    .sum(1) => .sum(1) / C
+6 | you took the maximum; wanted the sum
+    .sum(1) => .max(1)
+6 | your programs all read the first row: a row starts at tl.program_id(0) * C
+    :C] = x => :C] = x[0]
+4 | row r starts at r * C, not at r * BLOCK
+    :C] = x => :C] = np.pad(x.ravel(), (0, BLOCK * R))[np.arange(R)[:, None] * BLOCK + np.arange(C)]
+6 | you summed the squares; wanted the numbers as they are
+    .sum(1) => .__pow__(2).sum(1)
+6 | you summed exponentials; that comes next, here the numbers as they are
+    tile.sum(1) => np.exp(x).sum(1)
+6 | row r starts at r * C, not at r
+    :C] = x => :C] = x.ravel()[np.arange(R)[:, None] + np.arange(C)]
+""")
 
 
 HILLS = np.repeat([100, -100], 4)  # exp of one is infinite in fp32, exp of the other 0
@@ -122,12 +152,7 @@ def launch_softmax(x, BLOCK):
     Part("idle lanes, large numbers", 3, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
     arguments="x, out, C, BLOCK: tl.constexpr",
     launch=launch_softmax,
-    hints=[
-        "A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=float('-inf').",
-        "e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.",
-    ],
-    level="easy",
-    minutes=8,
+    forbids=(once("x"),),
 )
 def softmax(x, BLOCK):
     """The softmax of one row of x (rows, C); BLOCK lanes, at least C."""
@@ -139,6 +164,9 @@ def softmax(x, BLOCK):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
+hint: A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=float('-inf').
+hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
 3 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
     -np.inf => 0.0
 3 | your idle lanes were told nothing, and what they hold is in the sum: other=float('-inf')
@@ -157,6 +185,88 @@ unit.mistakes("""
 """)
 
 
+# ---- fewer bytes, the same numbers ---------------------------------------------------------------
+
+
+def launch_add_rows(v, table, ids, gate, BLOCK):
+    T, D = v.shape
+    out = empty(T, D)
+    return Launch((T,), (v, table, ids.int(), gate, out, D), dict(BLOCK=BLOCK), (out,))
+
+
+def kept_in_registers(trace, made):
+    """Forbids a way back through the memory."""
+    if trace.of("out", "load"):
+        return "you load out again: what a program has made is still in its registers"
+    if any(
+        len(trace.of("out", "store", program)) > 1 for program in {e.program for e in trace.events}
+    ):
+        return (
+            "you store to out more than once: store when all is done, in registers it costs nothing"
+        )
+    return ""
+
+
+def rows_to_add(D):
+    def make(r):
+        v, table = normals(r, (4, D), (9, D))
+        return v, table, np.array([2, 7, 7, 5]), r.normal(size=4), 8
+
+    return make
+
+
+@unit.exercise(
+    Part("a row fills its block", 2, rows_to_add(8)),
+    Part("idle lanes", 4, rows_to_add(6)),
+    arguments="v, table, ids, gate, out, D, BLOCK: tl.constexpr",
+    launch=launch_add_rows,
+    forbids=(once("v"), once("table"), kept_in_registers),
+)
+def add_rows(v, table, ids, gate, BLOCK):
+    """out[t] = v[t] + gate[t] * table[ids[t]] for the position t of this program, in one go: each
+    number is loaded once, and only the result is stored.
+
+    v and out are (T, D), table is (V, D), ids and gate are (T,); BLOCK lanes, at least D.
+    """
+    rows = table[ids]
+    return v + gate[:, None] * rows
+
+
+unit.mistakes("""
+takes: easy, 9 minutes
+hint: t = tl.program_id(0). tl.load(ids + t) is one number, and so is tl.load(gate + t). The row
+    | of the table starts at that id times D.
+hint: Three loads of tiles and numbers, one product, one sum, and one store: out + t * D + lane
+    | gets own + gate * row, under the mask.
+6 | the gate is missing: gate[t] multiplies the row
+    gate[:, None] * =>
+6 | v is missing: the row is added to it
+    v + =>
+6 | you took row t of the table; wanted the row of the token that stands there: load ids + t first
+    table[ids] => table[: len(v)]
+6 | every position has a gate of its own: tl.load(gate + t)
+    gate[:, None] => gate[0]
+6 | the gate stands on the table's row alone; you multiplied v, too
+    v + gate[:, None] * rows => gate[:, None] * (v + rows)
+6 | the gate stands on the table's row, not on v
+    v + gate[:, None] * rows => gate[:, None] * v + rows
+6 | row w of the table begins at w * D, not at w
+    table[ids] => table.ravel()[ids[:, None] + np.arange(v.shape[1])]
+6 | the gated row is added, not taken off
+    v + gate => v - gate
+6 | v and the row are added, not multiplied
+    v + gate => v * gate
+6 | every position has an id of its own: tl.load(ids + t)
+    table[ids] => table[ids[0]]
+6 | position t of v begins at t * D, not at t
+    => v.ravel()[np.arange(len(v))[:, None] + np.arange(v.shape[1])] + gate[:, None] * table[ids]
+6 | your programs all add to the first position: v + t * D
+    v + gate => v[0] + gate
+6 | you added the gate to the row; it multiplies it
+    gate[:, None] * rows => gate[:, None] + rows
+""")
+
+
 def launch_matmul(a, b, M, N, K):
     (R, S), C = a.shape, b.shape[1]
     out = empty(R, C)
@@ -169,14 +279,6 @@ def launch_matmul(a, b, M, N, K):
     Part("ragged tiles", 6, lambda r: (*normals(r, (20, 37), (37, 18)), 16, 16, 16)),
     arguments="a, b, out, R, C, S, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr",
     launch=launch_matmul,
-    hints=[
-        "acc = tl.zeros([M, N], tl.float32); for start in tl.range(0, S, K): load an (M, K) tile "
-        "of a and a (K, N) tile of b, idle lanes 0.",
-        'acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop store it under '
-        "the mask of the ragged edge.",
-    ],
-    level="medium",
-    minutes=14,
 )
 def matmul(a, b, M, N, K):
     """out = a b for one tile of M rows by N columns: a (R, S), b (S, C), K of the S at a time."""
@@ -186,6 +288,11 @@ def matmul(a, b, M, N, K):
 
 
 unit.mistakes("""
+takes: medium, 14 minutes
+hint: acc = tl.zeros([M, N], tl.float32); for start in tl.range(0, S, K): load an (M, K) tile of a
+    | and a (K, N) tile of b, idle lanes 0.
+hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop store it under the
+    | mask of the ragged edge.
 10 | you replaced the sum in each turn: acc = tl.dot(…, acc) adds to it
      range(0, S, K) => [(S - 1) // K * K]
 10 | your loop ends after one turn: it walks over all S in steps of K
@@ -224,15 +331,6 @@ def far_apart(r):
     arguments="x, out, C, N: tl.constexpr",
     launch=launch_online,
     forbids=(once("x"), at_a_time("x", "N")),
-    hints=[
-        "top = tl.full([1], float('-inf'), tl.float32); total = tl.zeros([1], tl.float32); then a "
-        "loop over tiles of N, idle lanes -inf.",
-        "higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - higher) + "
-        "tl.sum(tl.exp(tile - higher), 0); store top + tl.log(total) to out + row + "
-        "tl.arange(0, 1).",
-    ],
-    level="medium",
-    minutes=13,
 )
 def online(x, N):
     """log(sum of exp) of one row of x (rows, C), read N numbers at a time and each of them once."""
@@ -249,6 +347,11 @@ def online(x, N):
 
 
 unit.mistakes("""
+takes: medium, 13 minutes
+hint: top = tl.full([1], float('-inf'), tl.float32); total = tl.zeros([1], tl.float32); then a loop
+    | over tiles of N, idle lanes -inf.
+hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - higher) +
+    | tl.sum(tl.exp(tile - higher), 0); store top + tl.log(total) to out + row + tl.arange(0, 1).
 8 | when the maximum grows, what was summed before must shrink by exp(old - new)
     total * np.exp(top - higher) => total
 8 | the answer is top + log(total)
@@ -281,9 +384,6 @@ unit.mistakes("""
 """)
 
 
-# ---- attention -----------------------------------------------------------------------------------
-
-
 def launch_flash(q, k, v, M, N):
     T, D = q.shape
     out, lse = empty(T, D), empty(T)
@@ -304,15 +404,6 @@ def sequence(T, size=1, M=16):
     arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
     launch=launch_flash,
     forbids=(no_future,),
-    hints=[
-        "t = tl.program_id(0) * M + tl.arange(0, M); the loop runs over key tiles up to "
-        "tl.minimum((tl.program_id(0) + 1) * M, T): the rest is future.",
-        "In the loop: online, with a row of keys for each query. score is (M, N), top and total "
-        "are (M,), and tl.max and tl.sum go over axis 1.",
-        "sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top - higher).",
-    ],
-    level="hard",
-    minutes=20,
 )
 def flash(q, k, v, M, N):
     """Causal attention of M queries, N keys at a time: q, k, v, out are (T, D), lse is (T,).
@@ -339,6 +430,12 @@ def flash(q, k, v, M, N):
 
 
 unit.mistakes("""
+takes: hard, 20 minutes
+hint: t = tl.program_id(0) * M + tl.arange(0, M); the loop runs over key tiles up to
+    | tl.minimum((tl.program_id(0) + 1) * M, T): the rest is future.
+hint: In the loop: online, with a row of keys for each query. score is (M, N), top and total are
+    | (M,), and tl.max and tl.sum go over axis 1.
+hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top - higher).
 16 | a query sees keys up to its own position: tl.where(key[None, :] <= t[:, None], score, -inf)
      key <= t => key < T
      and: t // M * M + M => T
@@ -389,12 +486,10 @@ def launch_gather(q, k, table, ids, gain, M, N):
     return Launch((blocks(T, M),), arguments, dict(D=D, M=M, N=N), (out, lse))
 
 
-def named(T):
-    def make(r):
-        q, k, table = normals(r, (T, 16), (T, 16), (T, 16))
-        return q, k, table, r.integers(0, 9, T), 0.7, 16, 16
-
-    return make
+@drawn
+def named(r, T):
+    q, k, table = normals(r, (T, 16), (T, 16), (T, 16))
+    return q, k, table, r.integers(0, 9, T), 0.7, 16, 16
 
 
 @unit.exercise(
@@ -404,13 +499,6 @@ def named(T):
     "N: tl.constexpr",
     launch=launch_gather,
     forbids=(no_future, told("ids")),
-    hints=[
-        "row = tl.load(ids + key, mask=key < T, other=0) stands where row = key would do for a "
-        "stored V.",
-        "Copy your flash. Two places change: the address of the values, and the last store.",
-    ],
-    level="medium",
-    minutes=8,
 )
 def gather(q, k, table, ids, gain, M, N):
     """flash whose value at position p is row ids[p] of the table; out is gain times the mean.
@@ -423,6 +511,10 @@ def gather(q, k, table, ids, gain, M, N):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: row = tl.load(ids + key, mask=key < T, other=0) stands where row = key would do for a stored
+    | V.
+hint: Copy your flash. Two places change: the address of the values, and the last store.
 in: flash
 8 | the value of a key is the row that its ID names: load the ids first
     table[ids] => table
@@ -452,9 +544,6 @@ in: flash
 """)
 
 
-# ---- backward ------------------------------------------------------------------------------------
-
-
 def launch_keys(q, k, v, above, M, N):
     T, D = q.shape
     seen = torch.ones(T, T).tril().bool()
@@ -476,14 +565,6 @@ def pushed(T):
     "M: tl.constexpr, N: tl.constexpr",
     launch=launch_keys,
     forbids=(no_past,),
-    hints=[
-        "One program owns N keys and walks over the QUERIES that see them: tiles of M from "
-        "tl.program_id(0) * N // M * M to T.",
-        "P = exp(score - lse) again, (M, N), 0 where the mask says so; grad_v += P.T dO.",
-        "dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the end.",
-    ],
-    level="hard",
-    minutes=20,
 )
 def grad_keys(q, k, v, above, M, N):
     """dK and dV of N keys, M queries at a time: all of (T, D), but lse and delta, which are (T,).
@@ -505,6 +586,11 @@ def grad_keys(q, k, v, above, M, N):
 
 
 unit.mistakes("""
+takes: hard, 20 minutes
+hint: One program owns N keys and walks over the QUERIES that see them: tiles of M from
+    | tl.program_id(0) * N // M * M to T.
+hint: P = exp(score - lse) again, (M, N), 0 where the mask says so; grad_v += P.T dO.
+hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the end.
 12 | dS = P * (dP - delta): subtract each query's delta, or the softmax's own slope is missing
      - delta =>
 12 | the scores were multiplied by scale, so their gradient is too, on its way into dK
@@ -561,14 +647,6 @@ def picked(rows, ids, V, places):
     Part("tokens that repeat, and one that is absent", 6, spoken),
     arguments="rows, order, starts, out, D: tl.constexpr, N: tl.constexpr",
     launch=launch_tokens,
-    hints=[
-        "start and stop are tl.load(starts + token) and tl.load(starts + token + 1); loop over "
-        "places from start to stop in steps of N.",
-        "row = tl.load(order + place, mask=place < stop, other=0), then the rows (N, D) with "
-        "other=0.0, and tl.sum(…, 0) of them. Store even if there were none.",
-    ],
-    level="medium",
-    minutes=13,
 )
 def token_sums(rows, ids, V, N):
     """The gradient of one token's row: the sum of rows[p] over the positions p where it stands.
@@ -586,6 +664,11 @@ def token_sums(rows, ids, V, N):
 
 
 unit.mistakes("""
+takes: medium, 13 minutes
+hint: start and stop are tl.load(starts + token) and tl.load(starts + token + 1); loop over places
+    | from start to stop in steps of N.
+hint: row = tl.load(order + place, mask=place < stop, other=0), then the rows (N, D) with other=0.0,
+    | and tl.sum(…, 0) of them. Store even if there were none.
 6 | starts counts places in the SORTED order: order[place] says which row stands there
     np.argsort(ids, kind="stable") => np.arange(len(ids))
 6 | a token may fill several tiles: loop to its stop

@@ -6,25 +6,15 @@ import numpy as np
 import torch
 
 from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty, told
-from homework.marking import Part, normals
+from homework.marking import Part, drawn, normals
 
-unit = KernelUnit(
-    "nb11b_decode_and_the_best_kernel",
-    "Decode",
-    "Each is the text of one program. q is (H, D), k (S, H, D), the table (V, H, D), ids (S,).",
-    prelude="import triton\nimport triton.language as tl",
-)
+unit = KernelUnit("nb11b_decode_and_the_best_kernel", "Decode")
 
 
-def past(S, splits):
-    def make(r):
-        q, k, table = normals(r, (2, 16), (S, 2, 16), (9, 2, 16))
-        return q, k, table, r.integers(0, 6, S), splits, 4
-
-    return make
-
-
-# ---- split, and join -----------------------------------------------------------------------------
+@drawn
+def past(r, S, splits):
+    q, k, table = normals(r, (2, 16), (S, 2, 16), (9, 2, 16))
+    return q, k, table, r.integers(0, 6, S), splits, 4
 
 
 def launch_split(q, k, table, ids, splits, N):
@@ -42,14 +32,6 @@ def launch_split(q, k, table, ids, splits, N):
     arguments="q, k, table, ids, part, lse, S, H, each, scale, D: tl.constexpr, N: tl.constexpr",
     launch=launch_split,
     forbids=(told("ids"),),
-    hints=[
-        "stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last "
-        "of 4 splits of 5 keys that is from 6 to 5: not once.",
-        "safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.log(safe): 0 "
-        "and -inf where nothing was seen.",
-    ],
-    level="medium",
-    minutes=20,
 )
 def split(q, k, table, ids, splits, N):
     """One stretch of keys of one head: part is its mean of rows, lse the log of its sum.
@@ -76,11 +58,22 @@ def split(q, k, table, ids, splits, N):
 
 
 unit.mistakes("""
+takes: medium, 20 minutes
+hint: stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last of 4
+    | splits of 5 keys that is from 6 to 5: not once.
+hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.log(safe): 0 and
+    | -inf where nothing was seen.
  6 | the last split has no key: its total is 0, and 0 / 0 is NaN, which no weight makes disappear.
    | Divide by tl.where(total > 0.0, total, 1.0)
      np.zeros((splits, H, D)) => np.full((splits, H, D), np.nan)
 14 | your last tile reads on into the next split's keys: the mask is key < stop, not key < S
      start + N, stop => start + N, S
+14 | every head has a query of its own, at q + h * D
+     q[h] => q[0]
+14 | every head has keys of its own: key s of head h begins at (s * H + h) * D
+     k[key, h] => k[key, 0]
+14 | every head has a table of its own: row w of head h begins at (w * H + h) * D
+     table[ids[key], h] => table[ids[key], 0]
  8 | your sums do not shrink when the maximum grows: sums * shrink
      sums * shrink => sums
  8 | your total does not shrink when the maximum grows: total * shrink
@@ -125,13 +118,6 @@ def far_from_zero(r):
     Part("any number of splits", 3, far_from_zero),
     arguments="part, lse, gain, out, H, splits, PADDED: tl.constexpr, D: tl.constexpr",
     launch=launch_combine,
-    hints=[
-        "norm = tl.load(lse + s * H + h, mask=s < splits, other=float('-inf')) with "
-        "s = tl.arange(0, PADDED); weight = tl.exp(norm - tl.max(norm, 0)).",
-        "tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.",
-    ],
-    level="easy",
-    minutes=8,
 )
 def combine(part, lse, gain):
     """One head: its parts (splits, H, D), weighted by the softmax of their lse (splits, H).
@@ -145,6 +131,10 @@ def combine(part, lse, gain):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
+hint: norm = tl.load(lse + s * H + h, mask=s < splits, other=float('-inf')) with s = tl.arange(0,
+    | PADDED); weight = tl.exp(norm - tl.max(norm, 0)).
+hint: tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.
 6 | you averaged the parts; each counts by exp(lse), so that an empty one counts nothing
     np.exp(lse - lse.max(0)) => np.ones_like(lse)
 6 | the gain multiplies the joined mean, once
@@ -167,9 +157,6 @@ unit.mistakes("""
 """)
 
 
-# ---- count tokens --------------------------------------------------------------------------------
-
-
 def launch_scatter(q, k, ids, V, bound, N):
     S, H, D = k.shape
     bins = torch.zeros(H, V)
@@ -177,14 +164,10 @@ def launch_scatter(q, k, ids, V, bound, N):
     return Launch((blocks(S, N), H), arguments, dict(D=D, N=N), (bins,), shared=True)
 
 
-def weights(S):
-    def make(r):
-        q, k = (
-            x / np.sqrt((x**2).mean(-1, keepdims=True)) for x in normals(r, (2, 16), (S, 2, 16))
-        )
-        return q, k, r.integers(0, 6, S), 8, 4.0, 8
-
-    return make
+@drawn
+def weights(r, S):
+    q, k = (x / np.sqrt((x**2).mean(-1, keepdims=True)) for x in normals(r, (2, 16), (S, 2, 16)))
+    return q, k, r.integers(0, 6, S), 8, 4.0, 8
 
 
 @unit.exercise(
@@ -192,12 +175,6 @@ def weights(S):
     Part("a ragged end", 5, weights(21)),
     arguments="q, k, ids, bins, S, H, V, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_scatter,
-    hints=[
-        "mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no maximum.",
-        'tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")',
-    ],
-    level="medium",
-    minutes=9,
 )
 def scatter(q, k, ids, V, bound, N):
     """bins[h, w] += exp(score - bound) for N keys of one head, w the key's token; bins is (H, V).
@@ -214,6 +191,9 @@ def scatter(q, k, ids, V, bound, N):
 
 
 unit.mistakes(r"""
+takes: medium, 9 minutes
+hint: mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no maximum.
+hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
 8 | a token that stands twice keeps only its last weight: tl.atomic_add, not tl.store
     np.add.at(bins[h], ids[key], np.exp(score - bound)) => bins[h, ids[key]] = np.exp(score - bound)
 8 | each head has its own bins: they begin at h * V
@@ -257,13 +237,6 @@ def read(r):
     Part("runs of several lengths", 6, read),
     arguments="q, k, starts, mass, H, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_runs,
-    hints=[
-        "start and stop are tl.load(starts + run) and tl.load(starts + run + 1), as in token_sums.",
-        "total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); store to "
-        "mass + run * H + h + tl.arange(0, 1).",
-    ],
-    level="medium",
-    minutes=9,
 )
 def mass_of_runs(q, k, ids, bound, N):
     """The sum of exp(score - bound) over one run of equal tokens, for one head; mass is (runs, H).
@@ -280,6 +253,10 @@ def mass_of_runs(q, k, ids, bound, N):
 
 
 unit.mistakes("""
+takes: medium, 9 minutes
+hint: start and stop are tl.load(starts + run) and tl.load(starts + run + 1), as in token_sums.
+hint: total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); store to mass + run * H
+    | + h + tl.arange(0, 1).
 6 | an idle lane's key loaded 0, its score is 0, and exp(0 - bound) is a mass: tl.where(key < stop,
   | …, 0.0)
     .sum() => .sum() + -len(key) % N * np.exp(-bound)

@@ -4,37 +4,24 @@ import itertools
 
 import numpy as np
 
-from homework.marking import Part, Unit
+from homework.marking import Part, Unit, drawn
 
-unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of notebook 12.")
-
-
-# ---- two scores, each with an error --------------------------------------------------------------
+unit = Unit("nb12_scale_and_evidence", "Scale and evidence")
 
 
-def two_scores(tasks):
+@drawn
+def two_scores(r, tasks):
     """Scores of two models on some tasks, and their standard errors, of unlike sizes."""
-
-    def make(r):
-        old, new = 0.2 + 0.3 * r.random((2, tasks))
-        old_error, new_error = 0.01 + 0.05 * r.random((2, tasks))
-        if tasks == 1:  # the new one is better; among many, some are worse
-            new = old + 0.1 + 0.1 * r.random(1)
-        return new, new_error, old, old_error
-
-    return make
+    old, new = 0.2 + 0.3 * r.random((2, tasks))
+    old_error, new_error = 0.01 + 0.05 * r.random((2, tasks))
+    if tasks == 1:  # the new one is better; among many, some are worse
+        new = old + 0.1 + 0.1 * r.random(1)
+    return new, new_error, old, old_error
 
 
 @unit.exercise(
     Part("one task", 1, two_scores(1)),
     Part("many tasks", 1, two_scores(21)),
-    hints=[
-        "How uncertain is a difference of two numbers that are independent? Squares add up.",
-        "error = sqrt(new_error² + old_error²); z is the difference in units of it.",
-        "return (new - old) / (new_error**2 + old_error**2).sqrt()",
-    ],
-    level="easy",
-    minutes=5,
 )
 def z_of(new, new_error, old, old_error):
     """The difference new - old in units of its own standard error; all are (n,), and so is it.
@@ -46,6 +33,10 @@ def z_of(new, new_error, old, old_error):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: How uncertain is a difference of two numbers that are independent? Squares add up.
+hint: error = sqrt(new_error² + old_error²); z is the difference in units of it.
+hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
 2 | you divided by one model's error; BOTH scores are uncertain, and so their difference is more
   | uncertain than either
     np.sqrt(new_error**2 + old_error**2) => new_error
@@ -79,30 +70,16 @@ unit.mistakes("""
 """)
 
 
-# ---- a paired interval ---------------------------------------------------------------------------
-
-
-def runs(pairs, t):
+@drawn
+def runs(r, pairs, t):
     """Losses of a plan and of the baseline: seeds move both together."""
-
-    def make(r):
-        seed = 3 + 0.3 * r.normal(size=pairs)
-        return seed - 0.1 + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
-
-    return make
+    seed = 3 + 0.3 * r.normal(size=pairs)
+    return seed - 0.1 + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
 
 
 @unit.exercise(
     Part("three pairs", 1, runs(3, 4.302653)),
     Part("eight pairs", 1, runs(8, 2.364624)),
-    hints=[
-        "First the n differences. Then their mean, and their spread with n - 1.",
-        "reach = t * d.std() / sqrt(n); the interval is mean - reach to mean + reach.",
-        "d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; "
-        "return d.mean(), d.mean() - reach, d.mean() + reach",
-    ],
-    level="easy",
-    minutes=8,
 )
 def paired_interval(plan, baseline, t):
     """How far a plan is ahead, (mean, low, high) of baseline minus plan: losses (n,) of the same
@@ -118,6 +95,11 @@ def paired_interval(plan, baseline, t):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
+hint: First the n differences. Then their mean, and their spread with n - 1.
+hint: reach = t * d.std() / sqrt(n); the interval is mean - reach to mean + reach.
+hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; return d.mean(), d.mean() - reach,
+    | d.mean() + reach
 2 | you took the spread of the runs; a pair shares its seed, so take the spread of the DIFFERENCES
     d.std(ddof=1) => np.sqrt(plan.var(ddof=1) + baseline.var(ddof=1))
 2 | that is how far single differences scatter; a MEAN of n scatters by sqrt(n) less
@@ -153,9 +135,6 @@ unit.mistakes("""
 """)
 
 
-# ---- a test without a bell curve -----------------------------------------------------------------
-
-
 def on_both_sides(r):
     """Some below zero and some above, with a sum below zero."""
     d = 0.03 + 0.05 * r.normal(size=6)
@@ -173,16 +152,6 @@ def on_both_sides(r):
         ],
     ),
     Part("six pairs on both sides", 1, on_both_sides),
-    hints=[
-        "n differences have 2^n patterns of signs. Each gives a sum; how many of them are as far "
-        "from zero as ours?",
-        "itertools.product([1, -1], repeat=n) makes the patterns; leave a little room for rounding "
-        "(>= (1 - 1e-6) times ours).",
-        "flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @ d; "
-        "(flipped.abs() >= d.sum().abs() * (1 - 1e-6)).double().mean().item()",
-    ],
-    level="medium",
-    minutes=10,
 )
 def sign_flips(d):
     """The share of all 2^n patterns of signs whose sum is as far from zero as that of d, (n,) -> a
@@ -196,6 +165,13 @@ def sign_flips(d):
 
 
 unit.mistakes(r"""
+takes: medium, 10 minutes
+hint: n differences have 2^n patterns of signs. Each gives a sum; how many of them are as far from
+    | zero as ours?
+hint: itertools.product([1, -1], repeat=n) makes the patterns; leave a little room for rounding (>=
+    | (1 - 1e-6) times ours).
+hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @ d; (flipped.abs()
+    | >= d.sum().abs() * (1 - 1e-6)).double().mean().item()
 2 | you counted one direction; a mean as far on the OTHER side of zero is as surprising
     abs(flips @ d) => flips @ d * np.sign(d.sum())
 2 | you counted sums at or ABOVE that of d, with its sign; as far from zero means on either side:
@@ -227,9 +203,6 @@ unit.mistakes(r"""
 """)
 
 
-# ---- many tests at once --------------------------------------------------------------------------
-
-
 def ps(r):
     """Four small p, in no order, whose corrected values differ, and two that reach 1."""
     small = 0.002 * (1 + np.arange(4)) * (1 + 0.2 * r.random(4))
@@ -244,14 +217,6 @@ def crossing(r):
 @unit.exercise(
     Part("p that lie apart", 1, ps),
     Part("p that lie close", 1, crossing),
-    hints=[
-        "Sort, multiply the k-th smallest (from 0) by m - k, and go upwards.",
-        "torch.cummax(…).values keeps the largest so far; .clamp(max=1) cuts.",
-        "order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).values.clamp(max=1)"
-        "; out = torch.empty_like(p); out[order] = q",
-    ],
-    level="medium",
-    minutes=10,
 )
 def holm(p):
     """Holm's corrected p, in the order of p: (m,) -> (m,).
@@ -268,6 +233,11 @@ def holm(p):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: Sort, multiply the k-th smallest (from 0) by m - k, and go upwards.
+hint: torch.cummax(…).values keeps the largest so far; .clamp(max=1) cuts.
+hint: order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).values.clamp(max=1);
+    | out = torch.empty_like(p); out[order] = q
 2 | you multiplied every p by the number of tests; Holm multiplies the smallest by m, the next by m
   | - 1, and so on
     np.arange(m, 0, -1) => m

@@ -3,18 +3,12 @@ goes deeper: which row two ids choose, and where a matrix may go."""
 
 import numpy as np
 
-from homework.marking import Part, Unit, need, normals, refuse
+from homework.by_index import normed, softmax
+from homework.marking import Part, Unit, drawn, need, normals, refuse
 
-unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook 13.")
+unit = Unit("nb13_what_came_next", "What came next?")
 
 PRIME = 2**31 - 1
-
-
-# ---- V from an earlier stream --------------------------------------------------------------------
-
-
-def normed(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
 def length(x):
@@ -27,24 +21,15 @@ def layer_normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
 
 
-def dial(n, j):
+@drawn
+def dial(r, n, j):
     """Five streams (N, B, T, C), which grow and lean to one side; a layer, a dial, W_V (E, C)."""
-
-    def make(r):
-        streams, w = normals(r, (5, 2, 3, 4), (6, 4))
-        return (streams + 0.5) * np.arange(1, 6)[:, None, None, None], n, j, w
-
-    return make
+    streams, w = normals(r, (5, 2, 3, 4), (6, 4))
+    return (streams + 0.5) * np.arange(1, 6)[:, None, None, None], n, j, w
 
 
 @unit.exercise(
     Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)]),
-    hints=[
-        "Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.",
-        "norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.",
-    ],
-    level="easy",
-    minutes=5,
 )
 def upstream(streams, n, j, w):
     """(B, T, E): the values of layer n, made of the stream that enters layer j; of the layer's own
@@ -58,6 +43,9 @@ def upstream(streams, n, j, w):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.
+hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.
 3 | a layer below j reads its own stream, for the one that enters layer j is not there yet:
   | min(j, n)
     min(j, n) => j
@@ -92,28 +80,15 @@ unit.mistakes("""
 """)
 
 
-# ---- the key as the value ------------------------------------------------------------------------
-
-
 def reads(r):
     """Weights (H, T, S), turned keys (S, H, D), cos and sin (T, D/2) of the last T places."""
     H, T, S, D = 2, 3, 5, 8
     scores, k = normals(r, (H, T, S), (S, H, D))
     angles = np.arange(S - T, S)[:, None] * np.array([1.0, 0.6, 0.3, 0.1])
-    return softmaxed(scores), k, np.cos(angles), np.sin(angles)
+    return softmax(scores), k, np.cos(angles), np.sin(angles)
 
 
-@unit.exercise(
-    Part("the last places", 4, reads),
-    hints=[
-        "First the weighted mean of keys, for every query and head. Then turn each row of it, as "
-        "notebook 01 turned a key, by the query's angle and with the other sign of sin.",
-        "y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, None] stands for "
-        "all heads. The first half is y1 cos - y2 sin.",
-    ],
-    level="medium",
-    minutes=8,
-)
+@unit.exercise(Part("the last places", 4, reads))
 def read_turned(a, k, cos, sin):
     """(T, H, D): what is read where keys are the values, turned back by the place of the query.
 
@@ -130,6 +105,11 @@ def read_turned(a, k, cos, sin):
 
 
 unit.mistakes("""
+takes: medium, 8 minutes
+hint: First the weighted mean of keys, for every query and head. Then turn each row of it, as
+    | notebook 01 turned a key, by the query's angle and with the other sign of sin.
+hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, None] stands for all
+    | heads. The first half is y1 cos - y2 sin.
 4 | you did not turn back: that is the mean of turned keys
     np.concatenate([first, second], -1) => y
 4 | you turned on, the same way as the keys: back is by the other sign of sin
@@ -146,7 +126,7 @@ unit.mistakes("""
 4 | the halves of your rows have changed places
     [first, second] => [second, first]
 4 | a holds weights already: no softmax is asked for
-    a, k) => softmaxed(a), k)
+    a, k) => softmax(a), k)
 4 | every head has weights of its own: you averaged them
     a, k) => a.mean(0, keepdims=True) + 0 * a, k)
 4 | head h of a reads head h of k: yours are exchanged
@@ -160,19 +140,7 @@ unit.mistakes("""
 """)
 
 
-# ---- what is taken out ---------------------------------------------------------------------------
-
-
-@unit.exercise(
-    Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))),
-    hints=[
-        "The direction of v is u = v over its length. How far does y reach along u? A product, one "
-        "number a token and head.",
-        "u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.",
-    ],
-    level="easy",
-    minutes=5,
-)
+@unit.exercise(Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))))
 def exclusive(y, v):
     """(T, H, D): what each token has heard, less what lies along its own value, head by head.
 
@@ -185,6 +153,10 @@ def exclusive(y, v):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: The direction of v is u = v over its length. How far does y reach along u? A product, one
+    | number a token and head.
+hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
 3 | v is not of length 1: divide by v . v, or take the direction of v first
     / square =>
 3 | v comes in twice, in the product and behind it: divide by its length twice
@@ -232,9 +204,6 @@ unit.mistakes("""
 """)
 
 
-# ---- the row that two ids choose -----------------------------------------------------------------
-
-
 def texts(r):
     """Ids (2, T), three factors, a number of rows."""
     ids = r.integers(0, 50, size=(2, int(r.integers(3, 9))))
@@ -252,15 +221,7 @@ def shifted(ids):
     return np.pad(ids, ((0, 0), (1, 0)))[:, :-1]
 
 
-@unit.exercise(
-    Part("texts", 3, [texts, texts, one_token]),
-    hints=[
-        "The ids before: the same tensor, one place to the right, with a column of zeros in front.",
-        "torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.",
-    ],
-    level="easy",
-    minutes=8,
-)
+@unit.exercise(Part("texts", 3, [texts, texts, one_token]))
 def bigram_slots(ids, a, b, c, rows):
     """(B, T): ((a here + b before + c) mod (2**31 - 1)) mod rows, with ids counted from 1.
 
@@ -274,6 +235,9 @@ def bigram_slots(ids, a, b, c, rows):
 
 
 unit.mistakes("""
+takes: easy, 8 minutes
+hint: The ids before: the same tensor, one place to the right, with a column of zeros in front.
+hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.
 3 | your slot depends on the id that comes next; wanted the id here and the one before
     shifted(here) => np.pad(here, ((0, 0), (0, 1)))[:, 1:]
 3 | your first slot knows the last id of the text (roll does that); before a text there is none,
@@ -309,9 +273,6 @@ unit.mistakes("""
 """)
 
 
-# ---- one latent for keys and values --------------------------------------------------------------
-
-
 def no_keys(made, q, latent, up):
     """What is made of the latent and W_UK, and of no query, is a key."""
     if any(x.of == {"latent", "up"} for x in made):
@@ -324,20 +285,8 @@ def heads(r):
     return normals(r, (T, H, D), (S, C), (H, D, C))
 
 
-def softmaxed(scores):
-    e = np.exp(scores - scores.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
 @unit.exercise(
     Part("queries that read the latent", 3, heads),
-    hints=[
-        "A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c]. "
-        "Which of the two sums can be made without s?",
-        "Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.",
-    ],
-    level="medium",
-    minutes=10,
     forbids=no_keys,
 )
 def absorbed_scores(q, latent, up):
@@ -350,6 +299,10 @@ def absorbed_scores(q, latent, up):
 
 
 unit.mistakes("""
+takes: medium, 10 minutes
+hint: A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c].
+    | Which of the two sums can be made without s?
+hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.
 3 | every head has a matrix of its own: yours gives all heads the first one's
     up, => up[:1] + 0 * up,
 3 | your heads all ask the same: the sum over h belongs into no part of it
@@ -361,7 +314,7 @@ unit.mistakes("""
 3 | every head has a query of its own: yours gives all heads the first one's
     q, => q[:, :1] + 0 * q,
 3 | scores alone: no softmax is asked for
-    return scores => return softmaxed(scores)
+    return scores => return softmax(scores)
 3 | every head has its own scores: you added the heads up
     hts => ts
 3 | the heads of q are turned round: head h of q meets up[h]
@@ -376,9 +329,6 @@ unit.mistakes("""
 """)
 
 
-# ---- five caches ---------------------------------------------------------------------------------
-
-
 def shapes(r):
     """Tokens, layers, heads (even), their width, a latent's width, a vocabulary."""
     low = (50, 3, 1, 8, 10, 100)
@@ -386,16 +336,7 @@ def shapes(r):
     return tokens, layers, 2 * half, head, latent, vocab
 
 
-@unit.exercise(
-    Part("bytes", 4, shapes),
-    hints=[
-        "Two bytes a number, four an id. What is kept for each token, and what is kept once?",
-        "gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys "
-        "and one of values. The bank's tables do not grow with the text. turned: `layers` streams.",
-    ],
-    level="medium",
-    minutes=12,
-)
+@unit.exercise(Part("bytes", 4, shapes))
 def five_caches(tokens, layers, heads, head, latent, vocab):
     """(gqa, mla, svformer, bank, turned): the bytes that so many tokens keep, tables included.
 
@@ -415,6 +356,10 @@ def five_caches(tokens, layers, heads, head, latent, vocab):
 
 
 unit.mistakes("""
+takes: medium, 12 minutes
+hint: Two bytes a number, four an id. What is kept for each token, and what is kept once?
+hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys and one
+    | of values. The bank's tables do not grow with the text. turned: `layers` streams.
 4 | your latent is counted twice: keys and values are made of the same one
     * latent => * 2 * latent
 4 | svformer shares values, not keys: every layer keeps keys of its own
@@ -454,8 +399,6 @@ unit.mistakes("""
 """)
 
 
-# ---- a gate as dynamic values --------------------------------------------------------------------
-
 MAPS = [np.eye(6), np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]]  # two causal maps, (T, T)
 
 
@@ -480,15 +423,7 @@ def gates(r):
     return 1 / (1 + np.exp(-r.normal(size=(6, 3)))), v
 
 
-@unit.exercise(
-    Part("any map", 3, gates, is_the_gate),
-    hints=[
-        "Write sigma * (A V) as A V + something. What is the something?",
-        "K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?",
-    ],
-    level="easy",
-    minutes=5,
-)
+@unit.exercise(Part("any map", 3, gates, is_the_gate))
 def gate_as_dva(sigma, v):
     """(q_r, k_r), both (T, D), with which dynamic values are a gate: for every map A (T, T)
 
@@ -498,6 +433,9 @@ def gate_as_dva(sigma, v):
 
 
 unit.mistakes("""
+takes: easy, 5 minutes
+hint: Write sigma * (A V) as A V + something. What is the something?
+hint: K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?
 3 | A V stands in the sum already
     => (sigma, v)
 3 | right where a token sees itself alone

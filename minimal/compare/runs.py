@@ -104,7 +104,7 @@ def trained_once(room, run, train, *more, wait=True):
                 files.write_whole(done, json.dumps(result))
     except files.Busy:
         return None
-    return json.loads(done.read_text()) | dict(folder=str(folder))
+    return json.loads(done.read_text(encoding="utf-8")) | dict(folder=str(folder))
 
 
 def one_state(states):

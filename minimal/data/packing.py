@@ -86,10 +86,10 @@ def token_files(corpus, tok):
             part: write_tokens(folder / f"{part}.bin", corpus.documents(part), tok, kind)
             for part in ("train", "valid")
         }
-        (folder / "about.json").write_text(json.dumps(about))
+        (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
     folder = once(corpus.folder / f"stream-{tok.fingerprint}", make)
-    about = json.loads((folder / "about.json").read_text())
+    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     train, held = (
         open_tokens(folder / f"{part}.bin", kind, about[part]["tokens"])
         for part in ("train", "valid")
@@ -150,11 +150,13 @@ def fitted_file(corpus, tok, context, flat):
                 "whose documents are longer than a row: pack it as a stream, or take a longer "
                 "context"
             )
-        (folder / "about.json").write_text(json.dumps(dict(tokens=tokens, cropped=cropped)))
+        (folder / "about.json").write_text(
+            json.dumps(dict(tokens=tokens, cropped=cropped)), encoding="utf-8"
+        )
 
     # 2: since the first read of the shortest is cropped, older files hold other rows
     folder = once(corpus.folder / f"bestfit-2-{context}-{tok.fingerprint}", make)
-    about = json.loads((folder / "about.json").read_text())
+    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     rows = open_tokens(folder / "train.bin", flat.dtype.type, about["tokens"])
     return rows, about["cropped"]
 

@@ -90,7 +90,7 @@ def cpu_model():
 
 def cpu_says(name, told=Path("/proc/cpuinfo")):
     """What the system says of the first processor under this name, if it says anything."""
-    for line in told.read_text().splitlines() if told.exists() else []:
+    for line in told.read_text(encoding="utf-8").splitlines() if told.exists() else []:
         if line.startswith(name):
             return line.partition(":")[2].strip()
     return ""

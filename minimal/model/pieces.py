@@ -94,8 +94,9 @@ V1_LEARNED = first(**LEARNED)
 X0_LEARNED = partial(Input, **LEARNED)
 TABLE = partial(Table, **LEARNED)
 ANCHORED = mixed_with(Anchored, 0.5, 0.5, roles=LAMBDAS)
-GATED = partial(Gate, Own, partial(Table, start="uniform"))
-GATED_BY_BOTH = partial(GateOfBoth, Own, partial(Table, start="uniform"), 2.0)
+EVEN_TABLE = partial(Table, start="uniform")
+GATED = partial(Gate, Own, EVEN_TABLE)
+GATED_BY_BOTH = partial(GateOfBoth, Own, EVEN_TABLE, 2.0)
 
 MODDED_PIECES = (
     partial(UNet, modded_skips),

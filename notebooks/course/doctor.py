@@ -48,7 +48,7 @@ def version(package):
 def pins():
     """constraints.txt as {name: version}; {} where `minimal` is installed without its checkout."""
     path = CHECKOUT / "constraints.txt"
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     pinned = [line.partition(";")[0].strip() for line in lines if line and line[0] != "#"]
     return dict(line.split("==") for line in pinned)
 
@@ -83,7 +83,7 @@ def folder():
     if not in_venv():
         return f"{found}; make uses those of {CHECKOUT}", ""
     ready = CHECKOUT / ".venv/.ready"
-    told = ready.exists() and ready.read_text().strip() not in ("", str(CHECKOUT))
+    told = ready.exists() and ready.read_text(encoding="utf-8").strip() not in ("", str(CHECKOUT))
     return found, "make setup" if told else SETUP
 
 

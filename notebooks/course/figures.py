@@ -64,10 +64,9 @@ def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1, rows=1):
     return fig, panels[0] if len(panels) == 1 else panels
 
 
-def panels_of(names, title, xlabel, ylabel, width, stacked=False):
-    """A figure with one named panel beside or below the other: (figure, the panels)."""
-    many = dict(rows=len(names)) if stacked else dict(columns=len(names))
-    fig, panels = axes(title, xlabel, ylabel, width, **many)
+def panels_of(names, title, xlabel, ylabel, width):
+    """A figure with one named panel beside the other: (figure, the panels)."""
+    fig, panels = axes(title, xlabel, ylabel, width, columns=len(names))
     panels = [panels] if len(names) == 1 else list(panels)
     for panel, name in zip(panels, names):
         panel.set_title(name, loc="left", fontsize=10)
@@ -312,9 +311,35 @@ def figure_bytes(fig, kind="png"):
 
     buffer = io.BytesIO()
     nameless = {"Date": None} if kind == "svg" else {"Software": None}
+    if kind == "svg":
+        shades_as_cells(fig)
     fig.savefig(buffer, format=kind, dpi=144, metadata=nameless)
     plt.close(fig)
     return buffer.getvalue()
+
+
+def shades_as_cells(fig):
+    """A drawing without pictures in it, which forges may not show: each shade is a cell of its own,
+    and where it is paper there is none."""
+    import numpy as np
+    from matplotlib.collections import QuadMesh
+
+    for panel in fig.axes:
+        limits = panel.get_xlim(), panel.get_ylim()
+        for shown in list(panel.images):
+            left, right, bottom, top = shown.get_extent()
+            values = np.ma.asarray(shown.get_array())
+            cells = np.ma.masked_where(shown.norm(values) <= 0, values)  # (rows, columns)
+            across = np.linspace(left, right, cells.shape[1] + 1)
+            down = np.linspace(top, bottom, cells.shape[0] + 1)
+            look = dict(cmap=shown.cmap, norm=shown.norm, zorder=shown.zorder)
+            panel.pcolormesh(across, down, cells, **look)
+            shown.remove()
+        for mesh in panel.collections:
+            if isinstance(mesh, QuadMesh):
+                mesh.set(rasterized=False, edgecolor="face", linewidth=0.5)  # no seams; scales, too
+        panel.set_xlim(limits[0])
+        panel.set_ylim(limits[1])
 
 
 # What a reader's dark page does to a figure: paper and letters change places, hues stay. White

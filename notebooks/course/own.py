@@ -42,7 +42,7 @@ def compile_text(text, cases):
     """The same for a kernel's text: a compiler reads files, so it is put into one first."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mine.py")
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
         return compile_own(file, cases)
 
 

@@ -6,9 +6,9 @@ import tomllib
 from course import CHECKOUT
 
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
-EXECUTED = "[Notebook 00 with its pictures](notebooks/read/00_start_here.md)"  # in README
+EXECUTED = "[the notebooks with their pictures](notebooks/read/README.md)"  # in README
 SITE = re.compile(r", or \[the whole course as pages\]\([^)]*\)")
-TO_READ = re.compile(r"\[executed, to read\]\([^)]*\) · ")  # in the head of notebook 00
+TO_READ = re.compile(r"\[executed, to read\]\([^)]*\) · ")  # in a notebook's head, where it is
 RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
 
 
@@ -28,15 +28,17 @@ def address(name):
 
 
 def with_page(source, name):
-    """The head of a notebook, with a link to its page where the owner publishes the site.
+    """The head of a notebook, with links to where it can be read with its pictures: to the file
+    that `make read` writes, and to its page where the owner publishes the site.
 
-    `python notebooks/run.py --clean` writes it, and takes it out where the address is gone.
+    `python notebooks/run.py --clean` writes them, and takes out what is gone.
     """
-    source, home = without_page(source), site_address()
-    if not home:
-        return source
-    page = f"[Page]({home.rstrip('/')}/notebooks/{name}.html) · "
-    return source.replace(BESIDE, BESIDE + page, 1)
+    source, home, links = on_its_page(source), site_address(), ""
+    if home:
+        links += f"[Page]({home.rstrip('/')}/notebooks/{name}.html) · "
+    if (CHECKOUT / "notebooks" / "read" / f"{name}.md").exists():
+        links += f"[executed, to read](../notebooks/read/{name}.md) · "
+    return source.replace(BESIDE, BESIDE + links, 1)
 
 
 def without_page(source):

@@ -126,7 +126,8 @@ def written():
 @functools.lru_cache(maxsize=1)
 def runs_when(written):
     paths = (path for path, _ in written if path.suffix == ".jsonl")
-    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
 def recordings():

@@ -31,7 +31,7 @@ def watched(run, note, every=25):
         rows = trainer.fit()["valid"]
         return dict(
             steps=[0, *(row["step"] for row in rows)],
-            notes=[json.loads(start.read_text()), *(row["note"] for row in rows)],
+            notes=[json.loads(start.read_text(encoding="utf-8")), *(row["note"] for row in rows)],
             loss=rows[-1]["loss"],
         )
 

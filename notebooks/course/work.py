@@ -5,9 +5,9 @@
     python -m course.work --reset slides/04_resformer.ipynb     the same of a deck, or of any copy
 
 `make lab` does the first, so an update, by git pull, meets no changed file and has no conflict.
-Copied are notebooks, decks, and the files that homework asks for. What each was made from is noted
-beside them. A copy is renewed when the course changes and the learner has not; what had run, or was
-changed, is kept.
+Copied are notebooks, decks and what the open project asks for; of every other unit of homework the
+file to fill in is written from its exercises. What each was made from is noted beside them. A copy
+is renewed when the course changes and the learner has not; what had run, or was changed, is kept.
 """
 
 import datetime
@@ -15,13 +15,15 @@ import itertools
 import json
 import os
 import re
+import runpy
 
 from course import CHECKOUT
 from minimal.command import command
 from minimal.data import files
 
 NAME = re.compile(r"\d\d[a-z]?_\w+\.ipynb")
-PROJECT = ("project.py", "report.md")  # of hw09; each other unit asks for one file, of its own name
+PROJECT = ("project.py", "report.md")  # of hw09
+EXERCISES = "exercises.py"  # of each other unit, which asks for one file, of its own name
 GIVEN = ".given.json"  # in work/: what each copy was made from
 DECK = re.compile(rb"\]\(\.\./(slides/\w+\.ipynb)\)")  # as a notebook links it
 QUESTIONS = "notebooks/evidence/questions"  # notebooks that read what is recorded
@@ -30,13 +32,17 @@ LESSON = re.compile(rb"\]\(\.\./\.\./(\d\d\w+\.ipynb)\)")  # and a notebook of t
 
 
 def sources(root):
-    """{place in work/: the course's own file} of all that a learner runs or changes."""
+    """{place in work/: the course's own file} of all that a learner runs or changes; of homework,
+    what is to be filled in is made from the unit's exercises, unless a learner of earlier days
+    wrote beside them."""
     found = {path.name: path for path in numbered(root / "notebooks")}
     found |= {f"slides/{path.name}": path for path in numbered(root / "slides")}
     found |= {f"questions/{path.name}": path for path in sorted(root.glob(f"{QUESTIONS}/*.ipynb"))}
     for folder in sorted(root.glob("homework/hw*_*")):
-        asked = [folder.name.partition("_")[2] + ".py", *PROJECT]
-        here = [name for name in asked if (folder / name).is_file()]
+        own = folder.name.partition("_")[2] + ".py"
+        here = [name for name in (own, *PROJECT) if (folder / name).is_file()]
+        if (folder / EXERCISES).is_file():
+            found[f"{folder.name}/{own}"] = folder / EXERCISES
         found |= {f"{folder.name}/{name}": folder / name for name in here}
     return found
 
@@ -92,7 +98,9 @@ def reset(root, work, place):
 
 def as_copied(source):
     """What a copy of this file holds: a notebook in work/ links the deck that lies there, too, and
-    a question the notebooks that lie there."""
+    a question the notebooks that lie there. Of exercises, their functions to fill in."""
+    if source.name == EXERCISES:
+        return runpy.run_path(str(source))["unit"].stub().encode()
     content = source.read_bytes()
     if source.parent.name == "questions":
         content = BESIDE_IT.sub(b"](../../notebooks/evidence/", content)

@@ -25,7 +25,7 @@ const scroll = () => {
     table.replaceWith(box);
     box.append(table);
   }
-  for (const box of deck.querySelectorAll("pre, .scroll, mjx-container"))
+  for (const box of deck.querySelectorAll("pre, .scroll, .equation"))
     if (box.scrollWidth > box.clientWidth && box.clientWidth) box.tabIndex = 0;
 
   // a figure is as wide as the screen, and larger when somebody asks
@@ -50,6 +50,6 @@ const scroll = () => {
   for (const section of sections) read.observe(section);
 };
 
-// equations first, while every slide has its size
-Promise.all([window.equationsDrawn(), document.fonts.ready]).then(upright.matches && !printing ? scroll : show).then(ready);
+// letters first, while every slide has its size
+document.fonts.ready.then(upright.matches && !printing ? scroll : show).then(ready);
 if (!printing) upright.addEventListener("change", () => { if (!matchMedia("print").matches) location.reload(); });

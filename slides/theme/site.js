@@ -11,15 +11,12 @@ const led = hash => {
 };
 document.getElementById("theme").addEventListener("click", window.switchTheme);
 
-for (const wide of all("table")) {  // a wide table scrolls in a box of its own
-  const box = document.createElement("div");
-  box.className = "scroll";
-  wide.replaceWith(box);
-  box.append(wide);
-}
-const reachable = () => {  // whatever scrolls sideways can be scrolled with the keyboard
-  for (const box of all("pre, figure, .scroll, .picture, mjx-container[display=true]")) {
-    const wide = box.scrollWidth > box.clientWidth;
+// whatever scrolls sideways can be scrolled with the keyboard. What is folded away is not measured, which would lay it
+// out, and all is measured before anything changes: thousands of rows open at once
+const reachable = () => {
+  const boxes = all("pre, figure, .scroll, .picture, .equation").filter(box => box.checkVisibility());
+  const measured = boxes.map(box => [box, box.scrollWidth > box.clientWidth]);
+  for (const [box, wide] of measured) {
     if (wide) box.tabIndex = 0;
     if (box.matches("figure, .scroll, .picture")) box.classList.toggle("scrolls", wide);
   }
@@ -145,7 +142,7 @@ for (const button of all("[data-show]")) button.addEventListener("click", () => 
   document.querySelector(".chooser [role=status]").textContent = `${shown} of ${cards.length} shown`;
 });
 
-Promise.all([window.equationsDrawn(), document.fonts.ready]).then(() => {
+document.fonts.ready.then(() => {
   reachable();
   addEventListener("resize", reachable);
   addEventListener("toggle", reachable, true);

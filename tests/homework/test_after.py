@@ -72,7 +72,7 @@ def test_a_name_that_is_not_there_would_be_noticed():
 def test_the_questions_of_the_statements_are_answered():
     """As many answers in a unit as its page has boxes that ask."""
     for unit in UNITS:
-        asked = (unit.given.parent / "README.md").read_text(encoding="utf-8").count("**Question.**")
+        asked = (unit.home / "README.md").read_text(encoding="utf-8").count("**Question.**")
         texts = [exercise.after for exercise in unit.exercises.values()]
         answered = sum(len(re.findall(r"README's question", text)) for text in texts)
         assert answered >= asked, (unit.short, asked, answered)
@@ -167,7 +167,8 @@ def course(tmp_path_factory):
 
 
 def card(course, text, *arguments):
-    (course / "homework" / UNIT.folder / UNIT.file).write_text(text, encoding="utf-8")
+    (course / "work" / UNIT.folder).mkdir(parents=True, exist_ok=True)
+    (course / "work" / UNIT.folder / UNIT.file).write_text(text, encoding="utf-8")
     quick = ["-p", "no:cacheprovider", "-p", "no:anyio"]  # a plugin that takes a third of a card
     words = ["-m", "pytest", f"homework/{UNIT.folder}", *quick, *arguments]
     return warm.run(words, cwd=course).stdout
@@ -247,7 +248,7 @@ def test_a_notebook_exercise_that_has_one_says_it_once_it_is_right(capsys, monke
 def test_the_minutes_of_the_instructors_page_are_the_exercises():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
     said = dict(re.findall(r"\| `(hw\d\d_\w+)` \|.*\| (\d+) \|", page))
-    texts = {unit: unit.given.with_name("README.md").read_text(encoding="utf-8") for unit in UNITS}
+    texts = {unit: (unit.home / "README.md").read_text(encoding="utf-8") for unit in UNITS}
     wanted = {unit.folder: str(clock.unit_minutes(unit, texts[unit])) for unit in UNITS}
     assert said == wanted
     for unit, text in texts.items():
@@ -295,21 +296,19 @@ def second(x):
 '''
     assert clock.lines_of(solution, ["first", "second"]) == dict(first=2 + 3, second=3)
     assert clock.lines_of(solution, ["second"]) == dict(second=3 + 3)
-    easy, hard = (
-        marking.Exercise(test_minutes_follow_from_words_lines_and_level, [], [], level, 0)
-        for level in ("easy", "hard")
-    )
+    easy, hard = (marking.Exercise(one_line, []) for _ in range(2))
+    easy.level, hard.level = "easy", "hard"
     easy.doc = hard.doc = "word " * 260
     assert clock.minutes_of(easy, 5) == 3 + 2 + 5
     assert clock.minutes_of(hard, 6) == 10 + 2 + 6
 
 
 def test_minutes_are_written_where_they_belong():
-    source = "@e(minutes=5)\ndef a():\n    1\n\n\n@e(minutes=6,\n)\ndef b(x):\n    2\n"
-    assert clock.with_minutes(source, dict(b=7)) == source.replace("=6", "=7")
-    assert clock.with_minutes(source, dict(a=8, b=7)) == source.replace("=6", "=7").replace(
-        "=5", "=8"
-    )
+    table = "unit.mistakes(\nhint: 5 minutes\ntakes: easy, {} minutes\n)\n\n\n"
+    source = f"def a():\n    1\n\n\n{table}def b(x):\n    2\n\n\n{table}"
+    told = clock.with_minutes(source.format(5, 6), dict(b=17))
+    assert told == source.replace("{}", "5", 1).replace("{}", "17")
+    assert clock.with_minutes(told, dict(a=8, b=7)) == source.format(8, 7)
     page = "About 1 minutes.\n\n| 1 | `owners` | 10 | easy | 1 min |\n| | this page | | | 9 min |\n"
     told = clock.with_card(page, UNIT)
     owners = UNIT.exercises["owners"]

@@ -109,21 +109,20 @@ STRANGE = {
 }
 
 
-@pytest.fixture(params=["copy", "given"])
-def mine(request, tmp_path, monkeypatch):
-    """The place of a learner's file, her copy or where the stub was, in a course of its own."""
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The place of a learner's file, in a course of its own."""
     monkeypatch.setattr(marking, "HERE", tmp_path / "homework")
     monkeypatch.setattr(reset, "find", lambda name: UNIT)
-    for path in (UNIT.copy, UNIT.given):
-        path.parent.mkdir(parents=True)
-    return getattr(UNIT, request.param)
+    UNIT.path.parent.mkdir(parents=True)
+    return UNIT.path
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
 def test_reset_keeps_a_file_that_is_no_text(mine, capsys, text):
     mine.write_bytes(text)
     reset.main(["hw03"])
-    kept = f"{mine.parts[-3]}/{UNIT.folder}/kv_cache.mine-1.py"
+    kept = f"work/{UNIT.folder}/kv_cache.mine-1.py"
     assert f"your file is now {kept}" in capsys.readouterr().out
     assert mine.with_name("kv_cache.mine-1.py").read_bytes() == text
     assert mine.read_text() == UNIT.stub()

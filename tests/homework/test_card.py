@@ -52,8 +52,15 @@ def course(tmp_path_factory):
     return root
 
 
+def file_of(course):
+    """Where a learner writes."""
+    path = course / "work" / UNIT.folder / UNIT.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def card(course, text, *arguments):
-    (course / "homework" / UNIT.folder / UNIT.file).write_text(text)
+    file_of(course).write_text(text)
     quick = ["-p", "no:cacheprovider", "-p", "no:anyio"]  # a plugin that takes a third of a card
     words = ["-m", "pytest", f"homework/{UNIT.folder}", *quick, *arguments]
     return warm.run(words, cwd=course).stdout
@@ -100,7 +107,7 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
     markdown = (course / "card.md").read_text()
     assert markdown.startswith("# hw03") and "| part | points | why | next hint |" in markdown
     assert (
-        len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 1
+        len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 2
     )
     cases = xml.parse(course / "card.xml").iter("testcase")
     properties = [
@@ -208,7 +215,7 @@ def test_the_first_hint_speaks_to_the_diagnosis():
 
 
 def test_why_it_is_so_is_said_in_the_first_run_and_when_it_is_asked_for(course):
-    (course / "homework" / UNIT.folder / UNIT.file).write_text(HONEST, encoding="utf-8")
+    file_of(course).write_text(HONEST, encoding="utf-8")
     words = ["-m", "pytest", f"homework/{UNIT.folder}", "-k", "owners"]
     runs = [warm.run([*words, *more], cwd=course).stdout for more in ([], [], ["--why"])]
     says = ["owners is right. Why it is so" in text for text in runs]
@@ -240,34 +247,19 @@ def test_hints_come_in_levels(course):
 
 def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monkeypatch):
     monkeypatch.setattr(marking, "HERE", course / "homework")
-    UNIT.given.write_text("first = 1\n")
-    (kept,) = reset.reset(UNIT)
-    assert kept.read_text() == "first = 1\n" and kept.parent == UNIT.given.parent
-    assert UNIT.given.read_text() == UNIT.copy.read_text() == UNIT.stub()
-    assert reset.reset(UNIT) == []
-    for text in ("second = 2\n", "third = 3\n"):
-        UNIT.copy.write_text(text)
-        (kept,) = reset.reset(UNIT)
-        assert kept.read_text() == text and UNIT.copy.read_text() == UNIT.stub()
-    assert len(list(UNIT.copy.parent.glob("kv_cache.mine-*.py"))) == 2
-    shutil.rmtree(UNIT.copy.parents[1])
+    file_of(course).unlink(missing_ok=True)
+    assert reset.reset(UNIT) is None and UNIT.path.read_text() == UNIT.stub()
+    assert reset.reset(UNIT) is None, "there is nothing to keep"
+    for text in ("first = 1\n", "second = 2\n"):
+        UNIT.path.write_text(text)
+        assert reset.reset(UNIT).read_text() == text and UNIT.path.read_text() == UNIT.stub()
+    assert len(list(UNIT.path.parent.glob("kv_cache.mine-*.py"))) == 2
 
 
-def test_a_learner_writes_in_a_copy_and_the_card_says_which_file_it_read(course, monkeypatch):
-    """What is written counts, wherever that is; the copy where both are."""
-    monkeypatch.setattr(marking, "HERE", course / "homework")
-    copy, given = (f"{folder}/{UNIT.folder}/{UNIT.file}" for folder in ("work", "homework"))
-    UNIT.given.write_text(UNIT.stub())
-    assert UNIT.shown == given, "without a copy there is one place"
-    UNIT.copy.parent.mkdir(parents=True)
-    UNIT.copy.write_text(UNIT.stub())
-    assert UNIT.shown == copy
-    text = card(course, HONEST)
-    assert f"your file: {given}" in text and "100 of 100 points" in text
-    UNIT.copy.write_text(HALF)
-    text = card(course, HONEST, "-k", "windowed")
-    assert f"your file: {copy}" in text and "no function of this name" in text
-    shutil.rmtree(UNIT.copy.parents[1])
+def test_the_card_says_which_file_it_read(course):
+    text = card(course, HALF, "-k", "windowed")
+    assert f"your file: work/{UNIT.folder}/{UNIT.file}" in text
+    assert "no function of this name" in text
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarm")
@@ -393,7 +385,7 @@ def test_a_learner_sees_one_named_test_a_part(course):
 
 
 def test_a_file_that_is_not_there_costs_every_part_and_names_the_way_back(course):
-    (course / "homework" / UNIT.folder / UNIT.file).unlink(missing_ok=True)
+    file_of(course).unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider"]
     text = subprocess.run(command, cwd=course, capture_output=True, text=True).stdout
-    assert "0 of 100 points" in text and text.count("make reset HW=hw03") == len(UNIT.parts()), text
+    assert "0 of 100 points" in text and text.count("make work") == len(UNIT.parts()), text

@@ -43,7 +43,7 @@ X = np.array([[3.0, 4.0], [0.0, 12.0]])
 
 
 def made(oracle, table):
-    return {name: edit for _, name, edit in edits.ways_of(oracle, table)}
+    return {name: edit for _, name, edit in edits.ways_of(oracle, edits.read(table))}
 
 
 def only(oracle, table):
@@ -55,9 +55,16 @@ def only(oracle, table):
 
 
 def test_a_table_is_read_from_top_to_bottom():
-    helpers, found = edits.read(
+    table = edits.read(
         """
+        takes: hard, 12 minutes
+        hint: first think of the sum: what is in it?
         in: squares, total
+        off for small numbers: no, more: think of one
+        hint for large numbers: and then
+           | of its root
+        after: a length is the root
+           | of a sum
 
         12 | the first, which is
            | longer than a line: a => b
@@ -72,19 +79,25 @@ def test_a_table_is_read_from_top_to_bottom():
         """,
         first=40,
     )
-    assert helpers == ["squares", "total"]
-    first, second = found
+    assert table.helpers == ["squares", "total"] and table.after == "a length is the root of a sum"
+    assert table.hints == [
+        (None, "first think of the sum: what is in it?"),
+        ("large numbers", "and then of its root"),
+    ]
+    assert table.takes == ("hard", 12)
+    assert table.off == {"small numbers": "no, more: think of one"}
+    first, second = table.mistakes
     assert (first.line, first.loses, first.says) == (
-        43,
+        50,
         12,
         "the first, which is longer than a line: a => b",
     )
     assert first.hint == "look at the line above"
     assert first.ways == [
-        [(47, "size", "2 * size")],
-        [(48, "/ unit", "* unit"), (49, "size", "more")],
+        [(54, "size", "2 * size")],
+        [(55, "/ unit", "* unit"), (56, "size", "more")],
     ]
-    assert (second.loses, second.says, second.ways) == (3, "the second", [[(52, "", "1 / 2")]])
+    assert (second.loses, second.says, second.ways) == (3, "the second", [[(59, "", "1 / 2")]])
 
 
 @pytest.mark.parametrize(
@@ -110,13 +123,13 @@ def test_a_table_is_read_from_top_to_bottom():
 )
 def test_a_misprint_is_told_with_its_line(table, says):
     with pytest.raises(edits.Misprint) as error:
-        list(edits.ways_of(length, table))
+        list(edits.ways_of(length, edits.read(table)))
     assert says in str(error.value)
 
 
 def test_a_unit_says_in_which_file_and_exercise_a_misprint_is():
     unit = Unit("hw99_example", "", "")
-    unit.exercise(Part("any", 2, lambda r: normals(r, 3)), hints=[], level="easy", minutes=1)(total)
+    unit.exercise(Part("any", 2, lambda r: normals(r, 3)))(total)
     line = test_a_unit_says_in_which_file_and_exercise_a_misprint_is.__code__.co_firstlineno + 8
     with pytest.raises(edits.Misprint, match=rf"test_edits.py, total: line {line}: 'mean' does"):
         unit.mistakes("""
@@ -194,7 +207,7 @@ def test_every_mistake_is_a_line_of_a_table(path):
 def an_exercise(table):
     unit = Unit("hw99_example", "", "")
     part = Part("any", 2, lambda r: normals(r, (2, 3)))
-    unit.exercise(part, hints=["a"], level="easy", minutes=1)(length)
+    unit.exercise(part)(length)
     unit.mistakes(table)
     return unit, unit.exercises["length"]
 
@@ -208,6 +221,14 @@ TABLE = """
 1 | the largest is no length
     => x.max()
 """
+
+
+@pytest.mark.parametrize("line", ["hint for some: a", "off for some: a"])
+def test_a_part_that_is_not_there_is_a_misprint(line):
+    with pytest.raises(edits.Misprint, match="length: there is no part 'some'"):
+        an_exercise(f"{line}\n{TABLE}")
+    _, exercise = an_exercise(line.replace("some", "any") + TABLE)
+    assert [*exercise.hints_for("any"), *exercise.off.values()] == ["a"]
 
 
 def test_named_mistakes_come_with_the_most_special_first():

@@ -120,7 +120,10 @@ def test_one_clone_is_one_learner(tmp_path, stub, monkeypatch):
     out = tmp_path / "results.json"
     assert grade.main(["hw03", str(repository), "--out", str(out)]) == 0
     assert grade.main(["hw03", str(repository), "--out", str(tmp_path / "r.json")]) == 0
-    assert stub == ["first", "first"] and f'"score": {UNIT.points}' in out.read_text()
+    (repository / "work" / UNIT.folder).mkdir(parents=True)
+    (repository / CLONED).rename(repository / "work" / UNIT.folder / UNIT.file)
+    assert grade.main(["hw03", str(repository), "--out", str(tmp_path / "s.json")]) == 0
+    assert stub == ["first"] * 3 and f'"score": {UNIT.points}' in out.read_text()
 
 
 def test_a_clone_hands_in_what_is_written_be_it_the_copy_or_where_the_stub_was(tmp_path, stub):
@@ -148,8 +151,8 @@ def test_a_clone_hands_in_what_is_written_be_it_the_copy_or_where_the_stub_was(t
 
 def test_without_a_file_the_learners_own_is_graded(tmp_path, stub, monkeypatch, capsys):
     monkeypatch.setattr(marking, "HERE", tmp_path / "homework")
-    UNIT.copy.parent.mkdir(parents=True)
-    UNIT.copy.write_text("first")
+    UNIT.path.parent.mkdir(parents=True)
+    UNIT.path.write_text("first")
     monkeypatch.chdir(tmp_path)
     assert grade.main(["hw03"]) == 0
     assert stub == ["first"] and f"{UNIT.points} of {UNIT.points}" in capsys.readouterr().out

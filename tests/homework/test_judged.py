@@ -160,6 +160,19 @@ FORBIDDEN = {
         "    return (a[:, :, None] * pairs).sum(1)",
         "the pairs are what is to be avoided",
     ),
+    "no pairs yet": (
+        "nb07",
+        "def by_pairs(a, v, qR, kR):\n    return a @ v + qR * (a @ kR)",
+        "already without the pairs",
+    ),
+    "no pairs yet, row by row": (
+        "nb07",
+        "def by_pairs(a, v, qR, kR):\n"
+        "    out = torch.empty_like(qR)\n"
+        "    for i in range(len(a)):\n        out[i] = a[i] @ v + qR[i] * (a[i] @ kR)\n"
+        "    return out",
+        "already without the pairs",
+    ),
 }
 
 
@@ -189,6 +202,18 @@ ALLOWED = {
         "    out = torch.zeros(len(up), len(q), len(latent), dtype=q.dtype)\n"
         "    for h in range(len(up)):\n        out[h] = q[:, h] @ up[h] @ latent.T\n"
         "    return out",
+    ),
+    "pairs that are weighed first": (
+        "nb07",
+        "def by_pairs(a, v, qR, kR):\n"
+        "    weighed = a[:, :, None] * kR\n"
+        "    return a @ v + (weighed * qR[:, None]).sum(1)",
+    ),
+    "pairs of NumPy": (
+        "nb07",
+        "def by_pairs(a, v, qR, kR):\n"
+        "    a, v, qR, kR = (x.numpy() for x in (a, v, qR, kR))\n"
+        "    return torch.tensor((a[:, :, None] * (v + qR[:, None] * kR)).sum(1))",
     ),
     "one stream twice as wide": (
         "nb07",

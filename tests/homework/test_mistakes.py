@@ -18,9 +18,6 @@ unit = Unit("nb99_example", "An example", "")
 @unit.exercise(
     Part("many", 3, lambda r: normals(r, (4, 3))),
     Part("as many", 12, lambda r: normals(r, (3, 3))),
-    hints=["Square first.", "x.square().sum(-1).sqrt()"],
-    level="easy",
-    minutes=3,
 )
 def lengths(x):
     """The length of every row of x (N, D): (N,)."""
@@ -28,6 +25,8 @@ def lengths(x):
 
 
 unit.mistakes("""
+hint: Square first.
+hint: x.square().sum(-1).sqrt()
 15 | take the root
      np.sqrt =>
 15 | every row has a length of its own

@@ -22,7 +22,7 @@ def course(tmp_path, monkeypatch):
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "teacher@example.org")
     texts = {"README.md": "read me", "tests/homework/test_proofs.py": "the SECRET"}
     for unit in UNITS:
-        texts[f"homework/{unit.folder}/{unit.file}"] = "a stub"
+        texts[f"homework/{unit.folder}/exercises.py"] = "the oracles"
         texts[f"homework/solutions/{unit.folder}/reference.py"] = f"the SECRET of {unit.short}"
     for name, text in texts.items():
         (tmp_path / "course" / name).parent.mkdir(parents=True, exist_ok=True)

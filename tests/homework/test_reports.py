@@ -12,9 +12,6 @@ unit = Unit("hw77_toy", "A toy", "x")
 
 @unit.exercise(
     Part("any", 5, lambda r: normals(r, (4, 5), (4, 5))),
-    hints=["Subtract first."],
-    level="easy",
-    minutes=5,
 )
 def distance(x, y):
     """(4,), and its mean over 2."""
@@ -23,6 +20,7 @@ def distance(x, y):
 
 
 unit.mistakes("""
+hint: Subtract first.
 5 | take the root
     ** 0.5 =>
 5 | the root is the power of a half

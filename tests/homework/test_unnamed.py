@@ -18,9 +18,6 @@ unit = Unit("hw77_toy", "A toy", "x")
 @unit.exercise(
     Part("any", 5, lambda r: normals(r, (4, 5), (4, 5))),
     Part("long", 5, lambda r: normals(r, (4, 50), (4, 50))),
-    hints=["Subtract first."],
-    level="easy",
-    minutes=5,
 )
 def distance(x, y):
     """(4,), and half their mean."""
@@ -32,6 +29,7 @@ def distance(x, y):
 
 
 unit.mistakes("""
+hint: Subtract first.
 10 | take the root
      np.sqrt(((x - y) ** 2).sum(1)) => ((x - y) ** 2).sum(1)
 """)

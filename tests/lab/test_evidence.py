@@ -1,5 +1,6 @@
 """The whole chain at smoke scale: matched runs, cached, resumed, recorded, drawn."""
 
+import io
 import json
 import pathlib
 import subprocess
@@ -127,6 +128,21 @@ def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
     told = "holds runs that are steps-matched at 2, and these are steps-matched at 3: name another"
     with pytest.raises(SystemExit, match=told):
         compare_command.main([*command, "3"])
+
+
+def test_a_comparison_is_printed_on_a_console_that_lacks_letters(base, tmp_path, monkeypatch):
+    """And a file whose name the locale cannot read is a sentence, on whatever console."""
+    made = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(made, encoding="ascii", errors="strict"))
+    monkeypatch.setattr(comparison, "draw", lambda *_: None)
+    words = f"--plans gqa --match steps --budget 1 --seeds 0 1 --out {tmp_path}/mine.json"
+    compare_command.main(ask_for(base, *words.split()))
+    assert rb" \u2026 " in made.getvalue()
+    there = tmp_path / "te\udcc3\udca9xt.txt"  # as an ASCII locale has the letters of é
+    there.write_text(TEXT)
+    with pytest.raises(SystemExit, match=r"te.udcc3.+: set PYTHONUTF8=1 before the command"):
+        other = words.replace("mine", "other").split()
+        compare_command.main(ask_for(replace(base, corpus=str(there)), *other))
 
 
 def test_evidence_is_a_json_file(base):

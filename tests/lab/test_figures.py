@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from course import figures
-from course.drawings.__main__ import DRAWN, drawn
+from course.drawings.__main__ import PICTURES, picture_bytes
 from course.source_map import (
     SOURCES,
     described,
@@ -19,6 +19,7 @@ from course.source_map import (
 )
 from evidence.lab import marks
 from evidence.lab.marks import FIGURES
+from evidence.lab.moving import MOVING
 from minimal.variants import PLANS, skeleton
 from tests.pictures import shown
 
@@ -115,10 +116,11 @@ def test_the_map_tells_the_sources_of_the_frontier_apart():
     assert letters == ["", "Eγ", "nγ", "+e", "+n", "c·", "Σ", "⊙", "·"]
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", [*PICTURES, *MOVING])
 def test_the_committed_drawings_are_those_of_today(name):
-    committed = FIGURES / f"{name}.svg"
-    assert shown(drawn(name).decode()) == shown(committed.read_text()), "make figures"
+    today = picture_bytes(name).decode() if name in PICTURES else MOVING[name]().svg
+    committed = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
+    assert shown(today) == shown(committed), "make figures"
 
 
 def test_every_picture_is_shown_holds_its_alt_text_and_turns_dark_with_its_page():

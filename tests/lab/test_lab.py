@@ -9,6 +9,7 @@ import pytest
 
 from course import records
 from evidence.lab import (
+    along,
     asked,
     change,
     foretold,
@@ -149,6 +150,16 @@ def test_a_picture_says_what_it_shows(table):
     across = "Across: nats ahead; filled: clear of zero"
     assert alt == f"Two systems. {across}. code: x0 W_V +0.145; row8 +0.100."
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == ["row8", "x0 W_V"]
+
+
+def test_leads_along_an_axis_say_where_they_begin_and_end(table):
+    some = table[table.topic == "budgets"]
+    found = {"bov-fixed": [lead(some, "bov-fixed", text="code", steps=n) for n in (500, 4000)]}
+    fig, alt = along({"code": found}, [1, 8], "Tables", "tokens", {"bov-fixed": "tables"})
+    assert alt == "Tables. Across: tokens. From first to last, code: tables +0.193 to +0.112."
+    (ax,) = fig.axes
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "8"]
+    assert [words.get_text() for words in ax.texts] == ["tables"]
 
 
 # ---- what was asked, and what was foretold of it -------------------------------------------------

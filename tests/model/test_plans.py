@@ -13,7 +13,7 @@ from minimal.model import cache as cache_module
 from minimal.model.attend import in_one_call
 from minimal.model.count import count
 from minimal.model.layers import Coefficient
-from minimal.model.pieces import below, keys_below
+from minimal.model.pieces import V1, V1_LEARNED, below, keys_below
 from minimal.model.plan import by_layer
 from minimal.model.tape import Rows
 from minimal.model.values import Heads, Input, Own, Table
@@ -320,6 +320,24 @@ def test_a_term_over_values_that_no_layer_makes_is_refused(value, read):
     plan = Plan(place(after_first, value=value, read=read))
     with pytest.raises(ValueError, match="layer 1 makes no values that another term could read"):
         build(plan, "nano", **SHORT)(tokens(4))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("rings", [False, True])
+@pytest.mark.parametrize(
+    "value, changes", [(V1, False), (V1_LEARNED, False), (Table, True)], ids=["V1", "γV1", "E"]
+)
+def test_neutreno_over_values_that_its_layer_does_not_make_is_served(value, changes, rings):
+    """Decoded as it trains. Over V1 it adds strength (V1 - V1), nothing; over a table it adds."""
+    model, plain = (
+        awake(Plan(place(after_first, value=value, **read)), windows=(9, 0, 5, 9, 7, 0))
+        for read in (dict(read=attention.NeuTRENO), {})
+    )
+    ids = tokens(28)
+    whole = model(ids)
+    pieces, _ = decode(model, ids, MIXED, rings=rings)
+    assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
+    assert torch.allclose(whole, plain(ids), atol=1e-5) != changes
 
 
 @EVERY_QUICKLY

@@ -69,6 +69,30 @@ def test_a_command_has_its_parser_from_the_one_home(path):
     assert named in (module, path, path.replace("build.py", "site.py"))
 
 
+def opened_by_the_locale(tree):
+    """The lines that read or write text without naming its encoding; /proc is numbers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            words = ast.unparse(node)
+            text = name in ("read_text", "write_text") or (
+                isinstance(node.func, ast.Name)
+                and name == "open"
+                and not re.search("'[rwa]b[+]?'", words)
+            )
+            if text and "encoding=" not in words and "'/proc/" not in words:
+                yield node.lineno
+
+
+def test_files_are_utf_8_whatever_the_locale():
+    found = {}
+    for room in ("minimal", "homework", "notebooks", "slides"):
+        for path in (ROOT / room).rglob("*.py"):
+            lines = list(opened_by_the_locale(ast.parse(path.read_text(encoding="utf-8"))))
+            found |= {f"{path.relative_to(ROOT)}:{line}": "name encoding=" for line in lines}
+    assert found == {}
+
+
 def ended(main, *words):
     """The status, or the sentence, with which a command ends."""
     with pytest.raises(SystemExit) as end:

@@ -12,6 +12,18 @@ from tests.setup.conftest import ROOT, git
 NAMES = ("00_start.ipynb", "01_next.ipynb")
 DECK, STUB = "slides/00_start.ipynb", "hw01_first/first.py"
 REPORT = "hw09_open_project/report.md"
+EXERCISES = "homework/hw01_first/exercises.py"
+MADE = """\"\"\"hw01 · First
+
+Fill in the functions, in any order, and as often as you like run
+
+    pytest homework/hw01_first
+
+about
+Functions answer in the dtype of their inputs, and leave these as they were.
+\"\"\"
+
+"""  # the stub, less its last line
 
 
 def book(*sources):
@@ -31,14 +43,19 @@ def course(tmp_path):
     shutil.copy(ROOT / ".gitignore", folder)
     for name in NAMES:
         (folder / "notebooks" / name).write_text(book("x = 1"))
-    texts = {DECK: book("y = 1"), f"homework/{STUB}": "first = 1\n", f"homework/{REPORT}": "# R\n"}
-    texts["homework/hw01_first/exercises.py"] = "the oracle"
+    texts = {DECK: book("y = 1"), f"homework/{REPORT}": "# R\n", EXERCISES: exercises("first = 1")}
     for place, text in texts.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text)
     git(folder, "init", "-q")
     publish(folder)
     return folder
+
+
+def exercises(prelude):
+    """A unit whose stub ends in this line."""
+    about = f"'hw01_first', 'First', 'about', {prelude!r}"
+    return f"from homework.marking import Unit\nunit = Unit({about})  # the oracle\n"
 
 
 def publish(course):
@@ -91,13 +108,14 @@ def test_what_ran_and_was_saved_leaves_git_clean_and_an_update_has_no_conflict(c
 
 
 def test_homework_and_decks_are_copies_too_and_nothing_that_was_written_is_lost(course, mine):
+    assert (mine / "work" / STUB).read_text() == f"{MADE}first = 1\n"
     assert not (mine / "work" / "hw01_first" / "exercises.py").exists()
     (mine / "work" / STUB).write_text("mine")
     change(mine / "work" / DECK, "y = 'mine'", PRINTED)
     assert git(mine, "status", "--porcelain") == ""
     (course / DECK).write_text(book("y = 2"))
-    for place in (STUB, REPORT):
-        (course / "homework" / place).write_text("second")
+    (course / "homework" / REPORT).write_text("second")
+    (course / EXERCISES).write_text(exercises("second = 2"))
     publish(course)
     git(mine, "pull", "-q", "--ff-only")
     happened = dict(updated(mine))
@@ -109,13 +127,20 @@ def test_homework_and_decks_are_copies_too_and_nothing_that_was_written_is_lost(
     assert "make reset HW=hw01" in stub and f"make reset NOTEBOOK={DECK}" in deck
 
 
+def test_a_stub_in_which_nothing_is_written_follows_its_exercises(course, mine):
+    (mine / EXERCISES).write_text(exercises("second = 2"))
+    assert STUB in dict(updated(mine))
+    assert (mine / "work" / STUB).read_text() == f"{MADE}second = 2\n"
+
+
 def test_what_a_learner_wrote_where_the_stub_was_is_in_no_danger(course, mine):
-    """Who edited the course's file takes it along, also when that file is given back to git."""
+    """Beside the exercises, where earlier versions had it: it is taken along, and kept when it is
+    gone there."""
     shutil.rmtree(mine / "work")
     (mine / "homework" / STUB).write_text("mine")
     updated(mine)
     assert (mine / "work" / STUB).read_text() == "mine"
-    git(mine, "checkout", "-q", f"homework/{STUB}")
+    (mine / "homework" / STUB).unlink()
     aside = dict(updated(mine))[STUB].split()[-1]
     assert (mine / "work" / STUB).with_name(aside).read_text() == "mine"
 

@@ -18,7 +18,6 @@ def npm_packages_are_an_extra(request, monkeypatch):
         from slides import deck
 
         monkeypatch.setattr(deck, "PACKAGES", deck.ROOT / "nowhere")
-        monkeypatch.setattr(deck.run, "MATHJAX", deck.ROOT / "nowhere.js")
 
 
 @pytest.fixture(scope="session")

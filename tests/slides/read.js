@@ -4,7 +4,7 @@
   const root = document.documentElement, sections = [...document.querySelectorAll("section[id]")];
   const told = e => `${e.localName} "${(e.textContent || e.alt || "").trim().slice(0, 40)}"`;
   const seen = e => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
-    !e.closest("mjx-assistive-mml, script, style");
+    !e.closest("script, style");
   const moves = e => e !== document.body && (getComputedStyle(e).overflowX === "auto" ||
     moves(e.parentElement));
   const shown = e => e.offsetWidth > 200 ? e.getBoundingClientRect().width / e.offsetWidth
@@ -27,7 +27,7 @@
 
   // everything on them: as large as it is shown, not as its style says
   for (const e of document.querySelectorAll("section[id] *")) {
-    if (!seen(e) || e.closest("svg, .notes")) continue;
+    if (!seen(e) || e.closest("svg, math, .notes")) continue;
     const box = e.getBoundingClientRect();
     const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
     const size = parseFloat(getComputedStyle(e).fontSize) * shown(e);
@@ -36,7 +36,7 @@
       out.push(`${told(e)} leaves the screen`);
     if (e.localName === "img" && box.width < Math.min(0.85 * wide, e.naturalWidth))
       out.push(`image shown ${Math.round(box.width)} wide`);
-    const cut = ["pre", "div", "figure", "mjx-container"].includes(e.localName) && e.clientWidth &&
+    const cut = e.matches("pre, div, figure, .equation") && e.clientWidth &&
       e.scrollWidth > e.clientWidth + 1;
     if (cut && !moves(e)) out.push(`${told(e)} is cut off at its side`);
     if (cut && moves(e) && e.localName !== "figure" && e.tabIndex < 0)

@@ -8,7 +8,6 @@ import nbformat
 import pytest
 
 from course import doctor, owner
-from notebooks import run
 from slides import build, deck, links
 
 
@@ -126,7 +125,9 @@ def test_every_deck_is_printed_the_second_half_of_a_lecture_too(tmp_path, monkey
 def test_decks_alone_want_their_packages_in_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
     monkeypatch.setattr(deck, "executed", lambda *_: ({}, []))
-    with pytest.raises(SystemExit, match="wanted reveal.js, .* found none: make setup EXTRAS=site"):
+    with pytest.raises(
+        SystemExit, match="wanted reveal.js and fonts .* found none: make setup EXTRAS=site"
+    ):
         deck.build_decks(tmp_path, tmp_path)
 
 
@@ -145,7 +146,6 @@ def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path):
     """Not executed and without decks; every link still leads somewhere."""
     home = "https://example.com/course/"
     monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
-    monkeypatch.setattr(run, "MATHJAX", tmp_path / "nothing.js")
     monkeypatch.setattr(doctor, "browser", lambda: None)
     monkeypatch.setattr(owner, "site_address", lambda: home)
     links.places.cache_clear()
@@ -158,7 +158,7 @@ def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path):
     told = build.left_out()
     assert len(told) == 2 and "npm" in told[0] and "Chromium" in told[1]
     lesson = (out / "notebooks" / "01_attention.html").read_text(encoding="utf-8")
-    assert "tex-svg-full" not in lesson and "og:image" not in lesson
+    assert "<math " in lesson and "og:image" not in lesson
 
     # with an address, search engines get every page under it once
     address = '<link rel="canonical" href="https://example.com/course/notebooks/01_attention.html">'

@@ -7,9 +7,10 @@ import shutil
 import nbformat
 
 from course import records
+from homework import marking
 from notebooks import run
 from notebooks.run import ROOT
-from slides import api, build, claims, deck, front, links, search, tables
+from slides import api, build, claims, deck, front, links, search, shell, tables
 
 # ---- what leads to the pages ---------------------------------------------------------------------
 
@@ -36,6 +37,16 @@ def test_a_card_shows_the_first_picture_of_its_executed_notebook(tmp_path):
     assert 'src="thumbnails/01_attention.svg"' in picture
     assert (tmp_path / "thumbnails" / "01_attention.svg").read_text() == "<svg/>"
     assert front.thumbnail(None, tmp_path) == ""
+
+
+def test_a_unit_shows_what_is_to_be_filled_in_and_its_exercises_link_there():
+    unit = marking.find("hw03")
+    shown = re.sub(r"<[^>]+>", "", build.to_fill_in(unit.home))
+    assert html.unescape(shown).rstrip().endswith(unit.stub().rstrip())
+    ((_, name, words),) = shell.anchored(build.to_fill_in(unit.home))[1]
+    assert words == "The file to fill in"
+    assert links.address("homework/hw03_kv_cache/exercises.py", "x.html").endswith(f"html#{name}")
+    assert build.to_fill_in(ROOT / "homework" / "hw09_open_project") == ""
 
 
 def test_a_card_of_homework_ends_with_a_sentence():

@@ -4,14 +4,15 @@ import base64
 import html
 import io
 import re
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
 from matplotlib import image
 
-from course import figures, owner, shades
+from course import figures, formula, owner, shades
 from notebooks import run
-from slides import build, dark, deck, formula, launch, lesson, links, page, preview, search, shell
+from slides import build, dark, deck, launch, lesson, links, page, preview, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -315,6 +316,13 @@ def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
     assert shell.on_this_page(found[:1]) == ""
 
 
+def test_a_wide_table_moves_in_its_box_without_a_script():
+    made = shell.shell(
+        "Name", "<table><tr><td>1</td></tr></table><p>x</p><table></table>", "a.html"
+    )
+    assert made.count('<div class="scroll"><table') == made.count("</table></div>") == 2
+
+
 def test_a_link_in_small_letters_reaches_its_heading():
     links = '<a href="#what-is-recorded">list</a><a href="#nowhere">x</a>'
     made, _ = shell.anchored(f"<h2 id='z'>A</h2><h2 id=\"What-is-recorded\">B</h2>{links}")
@@ -537,6 +545,14 @@ def test_a_figure_takes_fewer_bytes_on_a_page_and_looks_the_same():
     assert dark.turned(made).startswith('<figure style="margin:0"><img class="lines-only"')
 
 
+def test_a_heat_map_as_a_drawing_is_cells_and_holds_no_picture():
+    """Forges show no picture within a drawing."""
+    ramp = [[x / 9 for x in range(10)] for _ in range(10)]
+    drawn = figures.figure_bytes(figures.heatmap(ramp, "A ramp", "x", "y"), "svg").decode()
+    assert "data:image" not in drawn and "<image" not in drawn
+    assert len(set(re.findall(r"#([0-9a-f]{2})\1\1", drawn))) > 50, "the shades of map and scale"
+
+
 def test_only_figures_without_shades_turn_dark():
     ramp = [[x / 9 for x in range(10)] for _ in range(10)]
     lines = figures.lines({"a": [1, 2, 3], "b": [3, 1, 2]}, "Two lines", "x", "y")
@@ -568,20 +584,68 @@ def test_only_figures_without_shades_turn_dark():
     ],
 )
 def test_an_equation_can_be_read_where_none_is_drawn(tex, told):
-    assert formula.line(tex) == told
+    assert formula.as_text(tex) == told
 
 
-def test_no_equation_of_the_course_keeps_a_sign_of_its_markup():
-    seen = 0
-    for path in run.chosen([]):
+def equations():
+    """Every equation of notebooks, questions and decks: (TeX, does it stand by itself?)."""
+    found = []
+    for path in (*run.chosen([]), *run.questions(), *deck.decks()):
         cells = nbformat.read(path, 4).cells
         text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
         text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
-        for found in formula.EQUATION.finditer(text):
-            told, seen = formula.line(found[1] or found[2]), seen + 1
-            assert told and not set(told) & set("\\{}$"), found[0]
-            assert not re.search("frac|sqrt|math", told), found[0]
-    assert seen > 300
+        found += [(one[1] or one[2], bool(one[1])) for one in formula.EQUATION.finditer(text)]
+    assert len(found) > 1000
+    return sorted(set(found))
+
+
+def test_no_equation_of_the_course_keeps_a_sign_of_its_markup():
+    for tex, display in equations():
+        drawn = html.unescape(re.sub("<[^>]*>", "", formula.mathml(tex.strip(), display)))
+        for told in (formula.as_text(tex), drawn):
+            assert told and not set(told.replace("#{", "").replace("}", "")) & set("\\{$&"), tex
+            assert not re.search("frac|sqrt|math", told), tex
+        assert "_" not in drawn, tex
+
+
+def test_what_is_drawn_is_what_mathml_core_knows():
+    """Other elements and variants are shown by no browser, or by one alone."""
+    known = "math mi mn mo mtext mspace mrow mfrac msqrt mstyle msub msup msubsup munder mover"
+    known = {*known.split(), "munderover", "mtable", "mtr", "mtd"}
+    for tex, display in equations():
+        root = ElementTree.fromstring(formula.mathml(tex.strip(), display))
+        assert {node.tag for node in root.iter()} <= known, tex
+        variants = {node.get("mathvariant") for node in root.iter()}
+        assert variants <= {None, "normal", "monospace"}, tex  # the last by our style sheet
+
+
+@pytest.mark.parametrize(
+    "tex, part",
+    [
+        (r"\mathrm{norm}(x)", "<mi>norm</mi>"),
+        (r"\log Z", '<mi>log</mi><mspace width="0.167em" /><mi>Z</mi>'),
+        (r"\log(Z)", '<mi>log</mi><mo stretchy="false">(</mo>'),
+        (r"a = -b", '<mo form="prefix">−</mo>'),
+        (r"a - b", "<mo>−</mo>"),
+        (r"\mathcal V", "<mi>𝒱</mi>"),
+        (r"m'", '<mrow><mi>m</mi><mo lspace="0" rspace="0">′</mo></mrow>'),
+        (r"4{,}096", "<mtext>4,096</mtext>"),
+        (r"a = b \\ c", "<mi>b</mi></mrow></mtd></mtr><mtr><mtd>"),
+    ],
+)
+def test_an_equation_is_drawn_as_a_book_has_it(tex, part):
+    assert part in formula.mathml(tex)
+
+
+def test_equations_are_drawn_where_text_is_and_nowhere_else():
+    kept = '<pre>$a$</pre><code>$b$</code><img alt="$c$"><script>$d$ $e$</script>'
+    page = f"{kept}<p>So $i &lt; n$.</p>$$\nx\n$$"
+    made = formula.drawn(page)
+    assert made.startswith(kept) and made.count("<math ") == 2
+    assert '<math display="inline" alttext="i &lt; n"><mrow><mi>i</mi><mo>&lt;' in made
+    assert '<span class="equation"><math display="block"' in made
+    assert formula.drawn(made) == made
+    assert search.words(made) == "$a$ $b$ So i < n. x"
 
 
 def test_the_search_shows_equations_as_signs_and_code_as_it_is():

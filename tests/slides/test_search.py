@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from course import formula
 from notebooks.run import ROOT
-from slides import formula, search
+from slides import search
 
 pytestmark = pytest.mark.site
 FIRST = 3  # places that a reader looks at
@@ -161,7 +162,7 @@ def test_a_symbol_is_found_in_every_spelling(browser, spellings, places):
 
 
 def test_a_letter_that_equations_show_is_found_by_its_name(browser):
-    letters = {name: sign for name, sign in formula.SIGNS.items() if "α" <= sign.lower() <= "ω"}
+    letters = {name: sign for name, sign in formula.TEX_SIGNS.items() if "α" <= sign.lower() <= "ω"}
     del letters["sum"]  # its sign is a sigma, too
     find = finder(browser, [(name, "A page", "", sign) for name, sign in letters.items()])
     lost = []

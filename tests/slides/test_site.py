@@ -155,7 +155,7 @@ def test_a_phone_needs_no_second_direction_and_nothing_is_fetched_or_broken(
     phone.open(site[0] / at)
     wide = """[...document.querySelectorAll("main *")]
         .filter(e => e.getBoundingClientRect().right > 391)
-        .filter(e => !e.closest("svg, pre, .scroll, mjx-container, figure"))
+        .filter(e => !e.closest("svg, pre, .scroll, .equation, figure"))
         .map(e => e.localName + " " + e.textContent.trim().slice(0, 40))"""
     assert phone.run("document.documentElement.scrollWidth") <= 390, phone.run(wide)
     assert phone.run("[...document.images].every(i => i.alt.trim() && i.naturalWidth)")
@@ -167,8 +167,12 @@ def test_a_phone_needs_no_second_direction_and_nothing_is_fetched_or_broken(
 def test_equations_are_drawn_and_read_out(browser, site):
     reader = browser.page()
     reader.open(site[0] / "notebooks/01_attention.html")
-    assert reader.run("document.querySelectorAll('mjx-container svg').length") > 20
-    assert reader.run("document.querySelectorAll('mjx-assistive-mml math').length") > 20
+    high = """[...document.querySelectorAll('main math')]
+        .filter(e => e.getBoundingClientRect().height > 8 && e.textContent.trim()).length"""
+    assert reader.run(high) > 20
+    told = reader.call("Accessibility.getFullAXTree")["nodes"]
+    roles = [node["role"]["value"] for node in told if "role" in node]
+    assert roles.count("MathMLMath") > 20 and "MathMLFraction" in roles
     as_typed = """[...document.querySelectorAll('main p, main li')].filter(e => {
         const own = [...e.childNodes].filter(n => n.nodeType === 3);
         return /\\$[^$]+\\$/.test(own.map(n => n.textContent).join(''));

@@ -6,7 +6,6 @@
     for (let p = e; p && p !== slide.parentElement; p = p.parentElement) {
       const s = getComputedStyle(p);
       if (s.display === "none" || s.visibility === "hidden" || s.opacity === "0") return false;
-      if (p.localName === "mjx-assistive-mml") return false;
     }
     return true;
   };
@@ -18,12 +17,12 @@
   // everything on it
   for (const e of stage.querySelectorAll("*")) {
     if (!seen(e)) continue;
-    const box = e.getBoundingClientRect(), in_svg = e.closest("svg");
+    const box = e.getBoundingClientRect(), in_svg = e.closest("svg, math");
     const what = `${e.localName} "${(e.textContent || e.alt || "").trim().slice(0, 40)}"`;
     const beyond = box.right > 1280.5 || box.bottom > 720.5 || box.left < -0.5 || box.top < -0.5;
     if (!in_svg && box.width && beyond) out.push(`${what} leaves the slide`);
     const wide = e.scrollWidth > e.clientWidth + 1 && e.clientWidth;
-    if (["pre", "div", "mjx-container"].includes(e.localName) && wide)
+    if ((["pre", "div"].includes(e.localName) || e.matches(".equation")) && wide)
       out.push(`${what} is cut off at its side`);
     const high = e.scrollHeight > e.clientHeight + 1 && e.clientHeight;
     if (["pre", "div"].includes(e.localName) && high) out.push(`${what} is cut off below`);

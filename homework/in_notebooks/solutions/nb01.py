@@ -5,6 +5,10 @@ import math
 import torch
 
 
+def square_mask(T):
+    return torch.arange(T) <= torch.arange(T)[:, None]  # (T, T)
+
+
 def causal_mask(T, S):
     return torch.arange(S) <= torch.arange(T)[:, None] + S - T  # (T, S)
 

@@ -25,12 +25,27 @@ def transpose(x, out, R, C, x_row, x_column, M: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def row_sum(x, out, C, BLOCK: tl.constexpr):
+    lane = tl.arange(0, BLOCK)
+    row = tl.load(x + tl.program_id(0) * C + lane, mask=lane < C, other=0.0)
+    tl.store(out + tl.program_id(0), tl.sum(row, 0))
+
+
+@triton.jit
 def softmax(x, out, C, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     place = tl.program_id(0) * C + lane
     row = tl.load(x + place, mask=lane < C, other=float("-inf"))
     e = tl.exp(row - tl.max(row, 0))
     tl.store(out + place, e / tl.sum(e, 0), mask=lane < C)
+
+
+@triton.jit
+def add_rows(v, table, ids, gate, out, D, BLOCK: tl.constexpr):
+    t, lane = tl.program_id(0), tl.arange(0, BLOCK)
+    own = tl.load(v + t * D + lane, mask=lane < D)
+    row = tl.load(table + tl.load(ids + t) * D + lane, mask=lane < D)
+    tl.store(out + t * D + lane, own + tl.load(gate + t) * row, mask=lane < D)
 
 
 @triton.jit

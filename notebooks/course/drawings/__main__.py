@@ -47,7 +47,7 @@ def moving_arrow(columns=2):
 
 
 # a phone has the tall ones: two or five side by side would have letters of six pixels
-DRAWN = {
+PICTURES = {
     "moving": moving_arrow,
     "moving-tall": lambda: moving_arrow(columns=1),
     "systems": lambda: systems(*FIVE),
@@ -59,18 +59,18 @@ DRAWN = {
 }
 
 
-def drawn(name):
+def picture_bytes(name):
     """One of them as the bytes of an SVG."""
-    made = DRAWN[name]()
+    made = PICTURES[name]()
     return made.svg.encode() if isinstance(made, Drawing) else made
 
 
 @command("course.drawings", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
-    for name in DRAWN:
+    for name in PICTURES:
         path = CHECKOUT / "slides" / "figures" / f"{name}.svg"
-        write_whole(path, drawn(name))
+        write_whole(path, picture_bytes(name))
         print(f"drew {path.relative_to(CHECKOUT)}")
 
 

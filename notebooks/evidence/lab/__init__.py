@@ -7,7 +7,7 @@ A lead above zero means a lower held-out loss than the other, in nats a token.
 """
 
 from evidence.lab.comparison import NotRecorded, change, effect, lead, leads, tabled
-from evidence.lab.picture import picture
+from evidence.lab.picture import along, picture
 from evidence.lab.table import runs
 
-__all__ = ["NotRecorded", "change", "effect", "lead", "leads", "picture", "runs", "tabled"]
+__all__ = ["NotRecorded", "along", "change", "effect", "lead", "leads", "picture", "runs", "tabled"]

@@ -154,7 +154,7 @@ def held_at(grid, commit):
 def git(*words):
     """What git prints; None where it fails or where there is none."""
     try:
-        done = subprocess.run(["git", *words], cwd=CHECKOUT, capture_output=True, text=True)
+        done = subprocess.run(["git", *words], cwd=CHECKOUT, capture_output=True, encoding="utf-8")
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None

@@ -138,8 +138,12 @@ def error_along(values):
 
 def change(after, before):
     """By how much one Lead exceeds another, seed by seed; its error is that of the seeds alone."""
-    apart = (after.by_seed - before.by_seed).dropna()
-    return Lead(apart, float(stats.sem(apart)))
+    return of_seeds((after.by_seed - before.by_seed).dropna())
+
+
+def of_seeds(ahead):
+    """The Lead of some seeds, whose error is that of the seeds alone."""
+    return Lead(pd.Series(ahead), float(stats.sem(ahead)))
 
 
 def effect(runs, after, before):

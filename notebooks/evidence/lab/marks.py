@@ -34,7 +34,8 @@ BY_HAND = "by hand"
 
 # what people read: pages, the front page, notebooks and decks, the pages of homework
 PLACES = (
-    *("README.md", "README.*.md", "notebooks/README.md", "notebooks/*.ipynb", "slides/*.ipynb"),
+    *("README.md", "README.*.md", "notebooks/README.md", "notebooks/essay.md"),
+    *("notebooks/*.ipynb", "slides/*.ipynb"),
     *("notebooks/evidence/*.md", "notebooks/evidence/questions/*.ipynb", "homework/*/README.md"),
 )
 

@@ -6,29 +6,56 @@ from course import figures
 from evidence.lab.comparison import signed
 
 
-def picture(panels, title, xlabel="nats ahead; filled: clear of zero", names=None, stacked=False):
+def picture(panels, title, xlabel="nats ahead; filled: clear of zero", names=None):
     """(figure, alt text) of {panel: table of leads}. The first panel names and orders the systems;
     `names` are the words for plans."""
     order = list(next(iter(panels.values())).index)[::-1]
     words = [(names or {}).get(plan, plan) for plan in order]
-    width = 5.4 if stacked else 9.4
-    shown = textwrap.fill(title, 48 if stacked else 92)
-    fig, axes = figures.panels_of(panels, shown, "", "", width, stacked)
-    rows_high = len(axes) if stacked else 1
-    fig.set_figheight(1.3 + rows_high * (0.32 * len(order) + 0.5 * stacked))
+    fig, axes = figures.panels_of(panels, textwrap.fill(title, 92), "", "", 9.4)
+    fig.set_figheight(1.3 + 0.32 * len(order))
     for at, (ax, table) in enumerate(zip(axes, panels.values())):
         rows = [table.loc[plan] if plan in table.index else None for plan in order]
         marks = [None if row is None else dict(row, difference=row.lead) for row in rows]
         figures.interval_marks(ax, marks)
-        ax.set_yticks(range(len(order)), words if stacked or not at else [""] * len(order))
+        ax.set_yticks(range(len(order)), [""] * len(order) if at else words)
         ax.set_ylim(-0.6, len(order) - 0.4)
         for y, row in enumerate(rows):
             if row is not None:
                 place = dict(xycoords=("axes fraction", "data"), va="center", fontsize=9.5)
                 ax.annotate(signed(row.lead), (1.01, y), **place)
     one_scale(axes)
-    fig.supxlabel(textwrap.fill(xlabel, 48 if stacked else 200), fontsize=figures.LETTER)
+    fig.supxlabel(xlabel, fontsize=figures.LETTER)
     return fig, f"{title}. Across: {xlabel}. {read_aloud(panels, names or {})}"
+
+
+def along(panels, x, title, xlabel, names=None):
+    """(figure, alt text) of {panel: {system: its Lead at each x}}: lines with intervals, each named
+    at its end in the last panel; a step of the axis is a factor of two."""
+    width = 9.4 if len(panels) > 1 else 7.0
+    fig, axes = figures.panels_of(panels, title, xlabel, "nats ahead of standard", width)
+    for ax, found in zip(axes, panels.values()):
+        ends = []
+        for i, (system, leads) in enumerate(found.items()):
+            mean, reach = [one.mean for one in leads], [one.reach() for one in leads]
+            aside = [1.02 ** (i - len(found) // 2) * place for place in x]  # no bar hides another
+            ax.errorbar(aside, mean, reach, capsize=3, **figures.line_style(i))
+            name = (names or {}).get(system, system)
+            ends.append([mean[-1], aside[-1], name, figures.COLOURS[i % 8]])
+        ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(x, [f"{place:g}" for place in x])
+    figures.one_scale(axes)
+    figures.label_ends(axes[-1], ends)
+    ends = {
+        panel: [
+            f"{(names or {}).get(system, system)} {signed(found[0].mean)} to "
+            f"{signed(found[-1].mean)}"
+            for system, found in some.items()
+        ]
+        for panel, some in panels.items()
+    }
+    told = " ".join(f"{panel}: {'; '.join(parts)}." for panel, parts in ends.items())
+    return fig, f"{title or 'Leads over standard'}. Across: {xlabel}. From first to last, {told}"
 
 
 def one_scale(axes):

@@ -10,6 +10,7 @@ The first word names a line of QUANTITIES. Of the others, those in WORDS choose 
 """
 
 import functools
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,16 @@ from scipy import stats
 from course import records
 from evidence.lab import rates
 from evidence.lab.asked import grids
-from evidence.lab.comparison import Lead, by_seed, change, effect, lead, paired, rows_where
+from evidence.lab.comparison import (
+    Lead,
+    by_seed,
+    change,
+    effect,
+    lead,
+    of_seeds,
+    paired,
+    rows_where,
+)
 from evidence.lab.table import at_step, runs
 
 WORDS = {
@@ -156,6 +166,13 @@ def values_forgotten(words):
     return float(np.mean(without) - np.mean(whole))
 
 
+def tries_of_three(words):
+    """ "unclear-threes x0-v novel fine": of all ways to choose three of the seeds, how many give an
+    interval, of these seeds alone, that holds zero."""
+    tries = itertools.combinations(lead_of(words).by_seed, 3)
+    return sum(not of_seeds(some).clear for some in tries)
+
+
 def claims_with(words):
     """ "claims reproduced", or all of them."""
     verdict = " ".join(words)
@@ -226,6 +243,7 @@ QUANTITIES = {
     "tokens": lambda words: cell_runs(words).tokens.iloc[0],
     "parameters": lambda words: cell_runs(words).parameters.iloc[0],
     "tokens-a-parameter": lambda words: ratio(cell_runs(words), "tokens", "parameters"),
+    "unclear-threes": tries_of_three,
     "spread": lambda words: lead_of(words).by_seed.std(),
     "lead-at": lead_at,
     "values-forgotten": values_forgotten,

@@ -1,10 +1,3 @@
-// Equations as SVG, drawn in the page by the copy of MathJax that lies beside it; screen readers get MathML.
-window.MathJax = {
-  tex: { inlineMath: [["$", "$"], ["\\(", "\\)"]], displayMath: [["$$", "$$"], ["\\[", "\\]"]], processEscapes: true },
-  svg: { fontCache: "local" },
-  options: { enableMenu: false, skipHtmlTags: ["script", "noscript", "style", "textarea", "pre", "code"] },
-};
-window.equationsDrawn = () => window.MathJax.startup?.promise ?? Promise.resolve();  // at once where none is drawn
 // Light or dark: the reader's choice here, else what the system asks for.
 (() => {
   const root = document.documentElement, system = matchMedia("(prefers-color-scheme: dark)");
