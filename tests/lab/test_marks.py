@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from course.records import CHECKOUT
+from course.records import CHECKOUT, EVIDENCE
 from evidence.lab import marks
 
 PRINTED = "the numbers of records stand in what its cells print and draw, none in its prose"
@@ -59,3 +59,9 @@ def test_every_marked_number_that_is_falsified_is_named(name, monkeypatch):
 
 def test_no_reason_is_left_behind():
     assert set(WITHOUT) <= set(EVERY)
+
+
+def test_the_findings_are_read_in_six_minutes():
+    page = (EVIDENCE / "README.md").read_text(encoding="utf-8")
+    seen = re.sub(r"<!--.*?-->|!\[.*?\]\(.*?\)", "", page, flags=re.S)
+    assert len(seen.split()) <= 1500

@@ -148,7 +148,7 @@ def test_what_is_not_recorded_is_said_and_what_comes_is_drawn_and_judged(
         assert ("code, in all layers: recorded" in told) == whole
         assert "the novel, in all layers: not yet recorded" in told
         assert ("x0 is clearly behind stream" in told) == whole
-        assert ("furthest ahead reads stream" in told) == whole
+        assert ("Ahead of standard, by the stream that values read" in told) == whole
         assert told.count("V from the stream that enters layer 2, code, 5 seeds") == whole
         assert ("upstream_code: registered, not yet recorded" in told) == (not whole)
     quantities.quantity.cache_clear()
