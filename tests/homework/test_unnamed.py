@@ -138,7 +138,10 @@ def test_what_no_small_change_gives_has_no_draft(monkeypatch):
         assert unnamed.drafts(EXERCISE, SEED, parts) == []
 
 
-@pytest.mark.parametrize("name", marking.find("hw03").exercises)
+COMPUTED = [name for name in marking.find("hw03").exercises if not name.startswith("predict")]
+
+
+@pytest.mark.parametrize("name", COMPUTED)
 def test_every_change_is_an_edit_as_a_table_has_it(name):
     exercise = marking.find("hw03").exercises[name]
     bodies = exercise.bodies or edits.bodies_of(exercise.oracle)

@@ -254,7 +254,7 @@ def vector(x, n):
 
 
 def exercise_of(*pieces):
-    return marking.Exercise(vector, pieces, ["look"], "easy", 1)
+    return marking.Exercise(vector, pieces)
 
 
 def test_a_vector_goes_on_in_the_next_row_under_the_index_of_its_first_number():
@@ -281,7 +281,7 @@ def test_what_is_asked_without_inputs_and_what_has_many_answers_is_not_given_awa
         return np.arange(3.0)
 
     told, open_ = marking.Part("told", 1), marking.Part("open", 1, accept=lambda *_: None)
-    exercise = marking.Exercise(constant, [told, open_], ["look"], "easy", 1)
+    exercise = marking.Exercise(constant, [told, open_])
     for part in (told, open_):
         assert failing_case(exercise, part, 0, 0, [np.zeros(3)]) == ""
 

@@ -475,7 +475,7 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     rows = [row("standard", seed, 3.0 + seed) for seed in range(3)]
     rows += [row("bov", seed, 2.9 + seed + 0.01 * seed) for seed in range(3)]
     rows += [row("bov", seed, 9.0, changes=dict(hidden=96)) for seed in range(3)]
-    monkeypatch.setattr(records, "rows_of", lambda path: rows)
+    monkeypatch.setattr(records, "rows", lambda grid: rows)
     found = course_comparison.say_recorded("grid", "standard", "bov", "mla")
     assert round(found["bov"]["difference"], 6) == 0.09 and found["bov"]["n"] == 3
     said = capsys.readouterr().out
@@ -484,9 +484,9 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     )
     assert said.count("\n") == 1 and "n = 3" in said, "mla has no rows, and no line"
 
-    monkeypatch.setattr(records, "rows_of", lambda path: rows[:1] + rows[3:4])
+    monkeypatch.setattr(records, "rows", lambda grid: rows[:1] + rows[3:4])
     course_comparison.say_recorded("grid", "standard", "bov")
     assert "(one seed, no interval, n = 1)" in capsys.readouterr().out
-    monkeypatch.setattr(records, "rows_of", lambda path: [])
+    monkeypatch.setattr(records, "rows", lambda grid: [])
     assert course_comparison.say_recorded("grid", "standard", "bov") == {}
     assert capsys.readouterr().out == "grid: not recorded yet\n"
