@@ -158,17 +158,25 @@ def printed(text):
 
 
 def drawn(markup, name, pictures):
-    """A figure; or a piece to move as it stands first, with the sentences below it."""
+    """A figure; a piece to move as it stands first, with the sentences below it; or a table."""
     found = PICTURE.search(markup)
     if found:
         pictures[name] = base64.b64decode(found[2]).decode()
         return f'<img src="{name}" alt="{found[1]}">'
-    inner = PIECE.search(markup)[1]
+    if not (piece := PIECE.search(markup)):
+        return table_of(markup)
+    inner = piece[1]
     alt = re.search(r'aria-label="([^"]*)"', inner)[1]
     opened = f'<svg xmlns="http://www.w3.org/2000/svg" {inner}</svg>'
     pictures[name] = opened.replace(">", f"><style>{STYLE}</style>", 1)
     told = " ".join(without_tags(words) for words in SENTENCE.findall(markup))
     return f'<img src="{name}" alt="{alt}">\n\n*It moves in JupyterLab and on the site.* {told}'
+
+
+def table_of(markup):
+    """A table of pandas, as forges take one: without styles."""
+    table = re.search(r"<table.*</table>", markup, flags=re.S)[0]
+    return re.sub(r'\s*\n\s*| (?:class|border|style)="[^"]*"', "", table)
 
 
 WAYS = re.compile(r'(?<= )(?:d|points|x|y|x1|x2|y1|y2|cx|cy|width|height)="[^"]*"')
