@@ -45,7 +45,8 @@ work: setup
 	@$(PY) -m course.work $(ARGS)
 
 ## make test        set up .venv and work/, then run every test, on all cores (ARGS=-n0: in one process)
-test: work
+test: setup
+	@$(PY) -m course.work
 	$(PY) -m pytest -n auto $(ARGS)
 
 ## make check       the quick inner loop: the linter, then the tests of the package's heart, less the slow ones

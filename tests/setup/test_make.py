@@ -222,6 +222,12 @@ def test_lab_test_and_check_set_up_first(house, make, target, call):
     assert "-e .[course,test]" in install[-1] and calls[-1].startswith(call)
 
 
+def test_arguments_of_make_test_are_those_of_pytest_alone(house, make):
+    assert make(house, "test", "PYTHON=./fake", "ARGS=-k one").returncode == 0
+    *_, copies, tests = (house / "calls").read_text().splitlines()
+    assert (copies.strip(), tests.strip()) == ("-m course.work", "-m pytest -n auto -k one")
+
+
 def test_lab_lands_on_the_first_notebook_with_the_settings_of_the_course(house, make):
     assert make(house, "lab", "PYTHON=./fake", JUPYTER_CONFIG_PATH="mine").returncode == 0
     address = re.search(r"default_url=/lab/tree/(\S+)", (house / "calls").read_text())[1]

@@ -6,7 +6,7 @@
 A run of another commit, another torch or another processor may differ in the third digit. So rows
 name all three, and only rows of one *state* of the numbers are compared with each other. A state is
 the losses of a few plans over their first steps, to the last bit: commits that share them share a
-state. It is not a proof that they agree for 500 steps (`--repeat` trains a whole run again); that
+state. It is not a proof that they agree for 500 steps (`lab.record --again` trains one anew); that
 they differ it does prove. What was found is kept in notebooks/evidence/measured/states.json.
 """
 
