@@ -94,11 +94,12 @@ function distance(one, other, most) {
   return Math.min(last[other.length], most + 1);
 }
 
-// The course first, then its code, unless a name of code is asked for; slides say it again, and lists only name it.
+// The course first, then what its records say, then its code, unless a name of code is asked for; slides say it again, and lists only name it.
 function weightOf([address, , heading], asked) {
   if (address.startsWith("api/")) return lettersOf(asked).some(word => /[_.]\w/.test(word)) ? 1 : 0.1;
   if (address.startsWith("slides/")) return 0.35;
-  return /^(changes|evidence.(recorded|published|ledger))/.test(address) || heading === "References" ? 0.4 : 1;
+  if (/^(changes|evidence.(recorded|published|ledger))/.test(address) || heading === "References") return 0.4;
+  return address.startsWith("evidence/") ? 0.7 : 1;
 }
 
 function searchIn(rows) {

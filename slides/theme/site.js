@@ -142,7 +142,9 @@ for (const button of all("[data-show]")) button.addEventListener("click", () => 
   document.querySelector(".chooser [role=status]").textContent = `${shown} of ${cards.length} shown`;
 });
 
-document.fonts.ready.then(() => {
+// a picture has its width once it is there
+const loaded = new Promise(done => document.readyState === "complete" ? done() : addEventListener("load", done));
+Promise.all([loaded, document.fonts.ready]).then(() => {
   reachable();
   addEventListener("resize", reachable);
   addEventListener("toggle", reachable, true);

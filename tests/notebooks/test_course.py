@@ -64,10 +64,11 @@ def test_the_whole_course_runs_at_the_smallest_scale(course, note):
 
 
 @pytest.mark.library
-def test_the_page_to_read_says_what_the_notebook_says_when_it_runs(tmp_path):
+def test_the_page_to_read_says_what_the_notebook_says_when_it_runs(tmp_path, monkeypatch):
     """Every word of it; its figures have files of their own."""
     written = read.page_of(FIRST).read_text(encoding="utf-8")
     assert written.partition("\n")[0] == read.origin(FIRST), "make read writes it anew"
+    monkeypatch.setenv(figures.KIND, "svg")
     with warm.runners():
         copies, _ = deck.executed([FIRST], "smoke", tmp_path, jobs=1)
     executed = nbformat.read(copies[FIRST], 4)

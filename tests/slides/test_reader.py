@@ -309,7 +309,9 @@ def test_a_picture_of_the_findings_is_moved_on_a_phone_and_not_shrunk(browser, s
     shown = phone.run("""[...document.querySelectorAll('main img')]
         .map(e => e.clientWidth / e.naturalWidth)""")
     assert len(shown) >= 3 and min(shown) > 0.95
-    assert phone.run("document.querySelectorAll('figure.scrolls').length") == len(shown)
+    phone.run("document.querySelectorAll('main details').forEach(e => e.open = true)")
+    scrolling = "document.querySelectorAll('figure.scrolls').length"
+    phone.wait(lambda: phone.run(scrolling) == len(shown), "all of them in boxes that scroll")
     assert phone.run("document.documentElement.scrollWidth") <= 390
 
 
