@@ -93,13 +93,17 @@ def asked_about():
 
 
 def book_of_claims():
-    path = EVIDENCE / "claims.toml"
-    return book_when(path, path.stat().st_mtime_ns)
+    return parsed(EVIDENCE / "claims.toml")
 
 
-@functools.lru_cache(maxsize=1)
-def book_when(path, written):
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+def parsed(path):
+    """What a file of evidence says, parsed once, and again when it has changed."""
+    return parsed_when(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4)
+def parsed_when(path, written):
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.suffix == ".toml" else load(path)
 
 
 def claims(verdicts=None):
@@ -118,9 +122,11 @@ def recorded_runs():
     return runs_when(written())
 
 
-def written():
-    """Changes whenever a run is recorded: what was computed from all of them may be kept."""
-    return tuple((path, path.stat().st_mtime_ns) for path in sorted(RUNS.iterdir()))
+def written(folder=None, names="*"):
+    """Changes whenever a run is recorded, or a file of another folder is written: what was computed
+    from all of them may be kept."""
+    paths = sorted((folder or RUNS).glob(names))
+    return tuple((path, path.stat().st_mtime_ns) for path in paths)
 
 
 @functools.lru_cache(maxsize=1)
@@ -133,13 +139,7 @@ def runs_when(written):
 def recordings():
     """{grid: what its runs share: topic (the file of the table), question, command, commit, corpus,
     hardware, versions}."""
-    path = RUNS / "recordings.json"
-    return dict(heads_when(path, path.stat().st_mtime_ns))
-
-
-@functools.lru_cache(maxsize=1)
-def heads_when(path, written):
-    return load(path)
+    return dict(parsed(RUNS / "recordings.json"))
 
 
 def read(name):

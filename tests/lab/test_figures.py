@@ -118,7 +118,7 @@ def test_the_map_tells_the_sources_of_the_frontier_apart():
 
 @pytest.mark.parametrize("name", [*PICTURES, *MOVING])
 def test_the_committed_drawings_are_those_of_today(name):
-    today = picture_bytes(name).decode() if name in PICTURES else MOVING[name]().svg
+    today = picture_bytes((PICTURES | MOVING)[name]).decode()
     committed = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
     assert shown(today) == shown(committed), "make figures"
 

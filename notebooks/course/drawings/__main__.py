@@ -59,19 +59,24 @@ PICTURES = {
 }
 
 
-def picture_bytes(name):
-    """One of them as the bytes of an SVG."""
-    made = PICTURES[name]()
+def picture_bytes(draw):
+    """A picture as the bytes of an SVG."""
+    made = draw()
     return made.svg.encode() if isinstance(made, Drawing) else made
+
+
+def write_pictures(pictures):
+    """Each of {name: what draws it} anew, as a file that pages show."""
+    for name, draw in pictures.items():
+        path = CHECKOUT / "slides" / "figures" / f"{name}.svg"
+        write_whole(path, picture_bytes(draw))
+        print(f"drew {path.relative_to(CHECKOUT)}")
 
 
 @command("course.drawings", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
-    for name in PICTURES:
-        path = CHECKOUT / "slides" / "figures" / f"{name}.svg"
-        write_whole(path, picture_bytes(name))
-        print(f"drew {path.relative_to(CHECKOUT)}")
+    write_pictures(PICTURES)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import subprocess
 import tomllib
 from dataclasses import dataclass, field, replace
 
-from course.records import CHECKOUT, EVIDENCE, recorded_runs, recordings
+from course.records import CHECKOUT, EVIDENCE, recorded_runs, recordings, written
 from minimal.training import recipes
 from minimal.training.run import Run
 
@@ -81,15 +81,13 @@ def run_of(fields, seed):
 
 def grids():
     """{name: Grid}, in the order of the files and of their tables."""
-    return grids_when(
-        tuple((path, path.stat().st_mtime_ns) for path in sorted(ASKED.glob("*.toml")))
-    )
+    return grids_when(written(ASKED, "*.toml"))
 
 
 @functools.lru_cache(maxsize=1)
-def grids_when(written):
+def grids_when(files):
     found = {}
-    for path, _ in written:
+    for path, _ in files:
         for grid in grids_in(path.read_text(encoding="utf-8"), path.stem):
             if grid.name in found:
                 raise ValueError(f"{path.name}: {grid.name} stands twice: name one of them anew")

@@ -5,12 +5,11 @@ python -m evidence.lab.moving        draw them anew into slides/figures/
 
 import itertools
 
+from course.drawings.__main__ import write_pictures
 from course.drawings.moving import dose, seeds
-from course.records import CHECKOUT
 from evidence.lab.comparison import of_seeds
 from evidence.lab.quantities import quantity
 from minimal.command import command
-from minimal.data.files import write_whole
 
 TOP_LAYERS = (2, 4, 8, 12)  # layers from the top that take their values from the token
 TRIES = 6  # of all ways to choose three seeds, as many are shown
@@ -61,10 +60,7 @@ MOVING = {
 @command("evidence.lab.moving", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
-    for name, draw in MOVING.items():
-        path = CHECKOUT / "slides" / "figures" / f"{name}.svg"
-        write_whole(path, draw().svg.encode())
-        print(f"drew {path.relative_to(CHECKOUT)}")
+    write_pictures(MOVING)
 
 
 if __name__ == "__main__":

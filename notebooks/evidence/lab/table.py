@@ -31,12 +31,11 @@ RATES = dict(
 
 def runs(whole=True):
     """Every run of every whole grid, since nothing is decided from a part of one; or all runs."""
-    written = tuple(path.stat().st_mtime_ns for path in sorted(records.RUNS.iterdir()))
-    return runs_when(whole, written, records.RUNS)
+    return runs_when(whole, records.written())
 
 
 @functools.lru_cache(maxsize=2)
-def runs_when(whole, written, folder):
+def runs_when(whole, written):
     grids, heads, states = asked.grids(), records.recordings(), known_states()
     lines = []
     for run in records.recorded_runs():
