@@ -46,16 +46,14 @@ def prefix_mask(T, S, prefix):
 
 unit.mistakes("""
 takes: medium, 9 minutes
-hint: Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And position
-    | 3?
+hint: Draw the square for T = S = 4 and a prefix of 3. Which keys do positions 0 and 3 see?
 hint: Two masks, joined by |: the causal one, and one of the keys alone. The causal one compares
     | torch.arange(S) with torch.arange(T)[:, None] + (S - T).
 after: A key is visible if it is not later than the query, or if it lies in the prefix; and since
     | the T queries are the newest of S positions, query t stands at S - T + t. README's question:
     | nothing of a prefix is predicted, so what it sees cannot give an answer away; with a loss on
     | its tokens it would. minimal/kernels/reference.py: visible has the causal condition, with
-    | windows and padding added. One of the three solutions cuts the last T rows out of a square
-    | mask.
+    | windows and padding added. One of the solutions cuts the last T rows out of a square.
 8 | your positions do not see themselves: the own key is at or before the query
     hint: for T = S = 1 the answer is [[True]]. Which comparison gives that, < or <=?
     s <= at => s < at
@@ -65,8 +63,7 @@ after: A key is visible if it is not later than the query, or if it lies in the 
 4 | with fewer queries than keys, the queries are the LAST positions: query t stands at t + S - T
     hint: draw T = 2, S = 4: the first query stands at position 2. What is added to its row number?
     t + S - T => t
-8 | yours is causal everywhere: a position inside the prefix sees the whole prefix, what comes after
-  | it too
+8 | yours is causal everywhere: a position inside the prefix sees all of the prefix
     hint: a second mask, of the keys alone: torch.arange(S) < prefix. Join the two with |
     or s < prefix =>
 8 | the prefix is the keys 0 to prefix - 1; yours shows key number `prefix` as well
@@ -125,8 +122,7 @@ hint: Move the heads next to the batch, (B,H,T,D), and everything is matrix prod
     | softmax over the last dimension.
 hint: The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. Give it
     | a place for the heads.
-hint: masked_fill(~mask, float('-inf')) before the softmax; no row of it is empty, since a query
-    | sees itself.
+hint: masked_fill(~mask, float('-inf')) before the softmax; no row is empty: a query sees itself.
 after: Dividing by the root of D keeps the softmax soft at any width, since a score is a sum of D
     | products. Texts that share a row must not hear each other, so the mask differs from text to
     | text; minimal/kernels/reference.py: by_definition takes such a mask, and every kernel must
@@ -135,13 +131,11 @@ after: Dividing by the root of D keeps the softmax soft at any width, since a sc
     | notices: with all values equal to one, every output must be one.
 14 | your output equals attention without the 1/sqrt(D) scale: see notebook 01, 'why the root'
      / np.sqrt(D) =>
-14 | you divided by D, not by its root: a sum of D products grows like the root; see notebook 01,
-   | 'why the root'
+14 | you divided by D; a sum of D products grows like its ROOT: see notebook 01, 'why the root'
      np.sqrt(D) => D
 14 | your weights sum to one over the queries; each query spreads one unit over its keys
      -np.inf)) => -np.inf), 0)
-14 | you divided by the root of the whole model width; a score is a sum of D products, D the width
-   | of one head
+14 | you divided by the root of the whole model width; a score sums over one head's D
      np.sqrt(D) => np.sqrt(D * H)
 14 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
    | - T
@@ -216,8 +210,7 @@ after: A turn keeps the length of a pair, and in the product of a query and a ke
      positions[b, t] => t
 12 | you turned all D features; only the first `turned` do, and the rest stay as they are
      out = x.copy() => out, turned = x.copy(), x.shape[-1]
-12 | you paired entry i with entry i + D/2; the partner lies turned/2 further on, inside the part
-   | that turns
+12 | you paired entry i with entry i + D/2; the partner is i + turned/2, inside what turns
      i + turned // 2 => i + x.shape[-1] // 2
 12 | your frequencies fall as if all D features turned: base ** (-2i/turned)
      i / turned => i / x.shape[-1]
@@ -320,8 +313,7 @@ after: Whatever was summed is relative to the largest score so far; when a large
  8 | you read the tiles from left to right; they come in the order of the rows of `tiles`
      hint: for start, end in tiles.tolist(): as they come, without sorting
      enumerate(tiles) => enumerate(sorted(tiles.tolist()))
- 8 | -inf minus -inf is NaN: where a query has seen nothing yet, subtract 0 in the place of its
-   | maximum
+ 8 | -inf minus -inf is NaN: where a query has seen nothing yet, subtract 0, not its maximum
      hint: safe = torch.where(new == -torch.inf, 0, new), and exp(… - safe) everywhere
      new if new > -np.inf else 0.0 => new
 14 | after a tile the new maximum is the old one of the next: m = new
@@ -427,8 +419,7 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
 
 unit.mistakes("""
 takes: medium, 15 minutes
-hint: Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside one
-    | for the row.
+hint: Copy both caches. Text b's new row goes to place lengths[b]: index texts and rows.
 hint: A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads and
     | query.
 after: For one text everything in its cache lies before the new token, so no mask is needed; the
@@ -734,8 +725,7 @@ after: The row sum of P dP runs over all keys, but the output is already the sum
     | backward_queries computes it once a row and calls it delta. In the solution that uses
     | automatic differentiation the weights are held fixed and only the scores are differentiated: a
     | softmax over the tile would know nothing of the other keys.
- 8 | you took the softmax over this tile; the weights are exp(score - lse), with the lse of the
-   | whole sequence
+ 8 | you took the softmax over this tile; the weights are exp(score - lse) of the whole sequence
      lse[t] => np.log(np.exp(q[t] @ k[: t - start + 1].T / np.sqrt(D)).sum())
 12 | dS = P (dP - D) with D the row sums of dout · out: your D is missing
      - dout[t] @ out[t] =>

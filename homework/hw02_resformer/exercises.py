@@ -71,8 +71,7 @@ unit.mistakes("""
 takes: medium, 17 minutes
 hint: For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the total ->
     | -sum p log p. A loop over the texts is right.
-hint: The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it with the same
-    | function.
+hint: The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it likewise.
 hint: torch.xlogy(p, p) is 0 where p is 0.
 after: Every row of weights sums to 1, so the sum over keys is the same for every token, and Eq 11
     | as printed gives log T for any model at any layer; the sum over queries is what a token
@@ -84,8 +83,7 @@ in: importance, entropy_of, even
    | for any attention at all; importance is what a token RECEIVES, the sum over queries
      M.sum(0) => M.sum(1)
 10 | you averaged the heads' entropies; average the heads' weights first, then take one entropy
-     entropy_of(importance(mean)) =>
-   | np.mean([entropy_of(importance(M)) for M in text[:, :T, :T]])
+     entropy_of(importance(mean)) => np.mean([entropy_of(importance(M)) for M in text[:, :T, :T]])
 10 | your logarithm has base 2; the natural one is meant
      np.log(x) => np.log2(x)
 10 | you averaged the entropies of the queries' weights; importance is what a token receives from
@@ -102,8 +100,7 @@ in: importance, entropy_of, even
      entropy_of(importance(even(T))) => np.log(T)
 10 | yours is negative where attention is concentrated: even minus measured is wanted
      np.array(found) => -np.array(found)
- 6 | you counted padding: text b ends at lengths[b], as a query and as a key, and its even map is of
-   | that length, too
+ 6 | you counted padding: text b and its even map end at lengths[b], queries as well as keys
      zip(A, lengths) => zip(A, [A.shape[-1]] * len(A))
  6 | padding counts for nothing: both entropies are taken over the text's own tokens
      text[:, :T, :T].mean(0) => text.mean(0)
@@ -162,11 +159,9 @@ after: A token's cosine with itself is 1, so with the diagonal even unrelated to
     if b == c and t != s => if b == c
 8 | those are dot products; divide by both lengths to get cosines
     units(h) => h
-8 | your second number holds pairs of one text, too; both tokens of a pair must be of different
-  | texts
+8 | your second number holds pairs of one text, too; its pairs are tokens of different texts
     if b != c => if b != c or t != s
-8 | your second number compares tokens of the same place only; any token of one text meets any of
-  | another
+8 | your second number compares equal places only; any token of a text meets any of another
     if b != c => if b != c and t == s
 8 | your second number is the cosine of the texts' mean vectors; wanted the mean of the cosines
     np.mean(between) => ((units(unit.mean(1)).sum(0) ** 2).sum() - B) / (B * (B - 1))
@@ -386,16 +381,14 @@ in: maps, causal_weights
 12 | that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here row n
    | of lam says what layer n mixes
      sum(lam[n, m] * made[m] for m in range(n + 1)) => (made[0] + made[n]) / 2
-12 | that is a standard stack, each layer with its own values alone; row n of lam says what layer n
-   | mixes
+12 | that is a standard stack, each layer with its own values; row n of lam says what it mixes
      sum(lam[n, m] * made[m] for m in range(n + 1)) => made[n]
 12 | you read lam by columns; row n belongs to layer n, and its entry m to the values of layer m
      lam[n, m] => lam[m, n]
 12 | you made the earlier layers' values anew, from layer n's stream; V_m was made in layer m, from
    | the stream that stood there: keep it
      made[m] for => x @ wv[m] for
- 8 | you mixed values that were mixed already; what is carried along is each layer's own projection,
-   | as it was made
+ 8 | you mixed values that were mixed already; keep each layer's own projection, as it was made
      x = x + => made[n] = v\n    x = x +
  8 | you divided by the sum of the row; shares are used as they were learned, whatever their sum
      lam[n, m] => lam[n, m] / lam[n, : n + 1].sum()
@@ -442,8 +435,7 @@ def neutreno(A, v, v1, lam):
 
 unit.mistakes("""
 takes: medium, 9 minutes
-hint: (A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for each
-    | query already?
+hint: (A - lam I) V_n + lam V_1, multiplied out, has three terms. Which has a row a query already?
 hint: The identity of T queries among S keys has its ones at (t, t + S - T): it picks the last T
     | rows of the values. lam[:, None] fits (B,T,H,D).
 after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction at each
@@ -454,8 +446,7 @@ after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a c
 8 | you subtracted lam times a matrix of ones times V, as Eq 8 prints it; the code (and NeuTRENO)
   | subtracts lam times the token's own value: the identity
     - v[b, at, h] => - v[b, :, h].sum(0)
-8 | your correction has the wrong sign: it adds what the first layer has and this one lacks, V_1 -
-  | V_n
+8 | your correction has the wrong sign: it adds what only the first layer has, V_1 - V_n
     + lam[h] => - lam[h]
 8 | you corrected the values and then attended; the correction is added to the attention's output
     @ v[b, :, h] => @ (v[b, :, h] + lam[h] * (v1 - v)[b, :, h])
@@ -503,8 +494,7 @@ def denseformer(x, w, a, dilation, period):
 
 unit.mistakes("""
 takes: medium, 15 minutes
-hint: Keep a list X = [x]. Block n: append its output, and that is the next x, unless an average is
-    | due.
+hint: Keep a list X = [x]. Block n: append its output, the next x unless an average is due.
 hint: Due is one after block n if (n + 1) % period == 0. It takes X_{n+1}, X_{n+1-dilation},
     | X_{n+1-2 dilation}, and so on, down to X_0 or the last that is above it.
 hint: X[j] with j in range(n + 1, -1, -dilation); the weights are a[n, j].
@@ -527,8 +517,7 @@ after: The averages are passed on, but what is averaged are the blocks' raw outp
      x = sum( => X[-1] = x = sum(
 12 | X_0, the input of the first block, takes part where its turn comes
      range(n + 1, -1, => range(n + 1, 0,
-12 | your blocks eat the raw output of the block below; after an average the next block eats the
-   | average
+12 | your blocks eat the raw output of the block below; after an average the next one eats that
      x = x + np.tanh(x @ w[n]) => x = X[-1] + np.tanh(X[-1] @ w[n])
 12 | j begins at n + 1, the output of block n itself
      range(n + 1, => range(n,
@@ -594,8 +583,7 @@ off for half on the first token, half on itself: more than 0.2 from what is meas
 off for evenly over the last 256: more than 0.2 from what is measured: a query looks at 256 tokens;
     | how many queries look at a token?
 hint: log 2048 is 7.62: every token receives the same. In which of the three maps is that nearly so?
-hint: Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus half of
-    | log 2048.
+hint: Half of the weight on one token, half over 2,048: the entropy is log 2 plus half of log 2048.
 after: Looking at the token before, every token but two is looked at once: the entropy is log 2048 =
     | 7.62 again, although each single row is as sharp as can be. With half of all weight on one
     | token it is 4.50. A window of 256 gives 7.56 and not log 256 = 5.55: each query looks at few,
@@ -740,8 +728,7 @@ in: maps, causal_weights, cross_layer
  8 | in Eq 2 the keys of layer m are its own; you took layer n's twice
      [k_m, k] => [k, k]
  8 | Eq 2 is ONE softmax over both layers' keys, not a mean of two attentions
-     cross_layer(q, np.stack([k_m, k]), np.stack([v_m, v]))[0] =>
-   | ((A @ v + maps(q, k_m) @ v_m) / 2)
+     cross_layer(q, np.stack([k_m, k]), np.stack([v_m, v]))[0] => ((A @ v + maps(q, k_m) @ v_m) / 2)
  8 | your scores are not divided by sqrt(D)
      => best_mix(q * np.sqrt(q.shape[-1]), k, v, k_m, v_m)
  8 | all ENTRIES count, not their sums over the features

@@ -73,8 +73,7 @@ after: A layer can read only what was computed before it, and a layer that sees 
  4 | you let each layer read the values of the one below it with its window; SVFormer's layers all
    | read those of the first (Eq 10), here the first with their window
      kind[0] => kind[-2:][0]
- 3 | in CLA the second layer of a pair has neither keys nor values of its own: it reads both from
-   | the first
+ 3 | in CLA the second layer of a pair has no keys or values of its own: it reads the first's
      plan in ("share-k2", "cla") => plan == "share-k2"
  3 | you took the nearest anchor of its window, even one that lies above; a layer can only read what
    | was computed before it
@@ -157,10 +156,8 @@ unit.mistakes("""
 takes: medium, 19 minutes
 hint: A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How many
     | rows has a stream, and how many streams of keys, and of values, does each plan keep?
-hint: SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind
-    | odd depths.
-hint: SkipV1Former: above layer 0 half of the value heads are its own; the others are layer 0's,
-    | cached there.
+hint: SVFormer: L key streams and one value stream. CLA: only even layers keep anything. Odd depths?
+hint: SkipV1Former: above layer 0 half of the value heads are its own, the others layer 0's.
 after: Every plan is a number of key streams and a number of value streams of B T G rows;
     | minimal/model/count.py: count finds them by running two tokens through the model. A scale
     | weighs most where rows are narrow: at 4 bits and a width of 32 it is two bytes of eighteen.
@@ -180,8 +177,7 @@ after: Every plan is a number of key streams and a number of value streams of B 
      stream(value_bits) => 0
  4 | SVFormer still keeps one value stream, that of its first layer: L + 1 streams, not L
      (0 if n else value) => 0
- 4 | SkipV1Former's first layer is a standard layer: only the layers above it keep half of their
-   | value heads
+ 4 | SkipV1Former's first layer is standard: only those above keep half of their value heads
      (value // 2 if n else value) => value // 2
  8 | at 16 bits there is no scale
      (16 if bits < 16 else 0) => 16
@@ -247,8 +243,7 @@ after: A map belongs to a query head, so who shares keys and who shares values a
     | package's definition is minimal/kernels/reference.py: weights, and minimal/kernels/decode.py:
     | split gives one program all query heads of a key head, so that each key is read once.
 in: causal_weights
-12 | you gave the values the groups of the keys; there are more value heads, so fewer query heads
-   | share one
+12 | you gave the values the groups of the keys; there are more value heads, each for fewer queries
      h * v.shape[2] // H => h * k.shape[2] // H
 12 | your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
    | 1, 2, 2)
@@ -256,8 +251,7 @@ in: causal_weights
      and: h * v.shape[2] // H => h % v.shape[2]
 12 | your queries also see the keys after them
      scores[t, t + S - T + 1 :] = -np.inf => pass
-12 | your scores are not divided by the square root of the head width: see notebook 01, 'why the
-   | root'
+12 | your scores are not divided by the root of the head width: see notebook 01, 'why the root'
      / np.sqrt(D) =>
  5 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
    | - T
@@ -412,10 +406,8 @@ def svformer_step(x, keys, value, wq, wk, wv, wo):
 
 unit.mistakes(r"""
 takes: medium, 15 minutes
-hint: The value row is made once, from the input x of the first layer, and appended to `value`
-    | before the loop.
-hint: Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is needed:
-    | why?).
+hint: The value row is made once, of the first layer's input x, and appended before the loop.
+hint: Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it, unmasked (why?).
 hint: Collect the L grown key tensors in a list and torch.stack them at the end.
 after: The value row is made once, from the first layer's input, and L key rows join it: L + 1 rows
     | a token. The newest token may see all of them, so no mask is needed. README's question: with
@@ -432,8 +424,7 @@ in: heard, causal_weights
 12 | each of your layers makes the new value from its own stream; V_1's row is made once, from the
    | input of the first layer
      grown.append( => value[:, -1:] = x @ wv\n    grown.append(
-12 | the value row you cached comes from a deeper layer's stream; V_1 is computed from the input of
-   | the first layer
+12 | the value row you cached is of a deeper layer's stream; V_1 is made of the first layer's input
      return x => value[:, -1:] = x @ wv\nreturn x
 12 | the layer's output is added to its input, not put in its place
      x + heard => heard
@@ -495,8 +486,7 @@ def critical_point(method, baseline, window):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them
-    | (unfold).
+hint: m[k] is the mean of (method - baseline)[k : k + window]; N - window + 1 of them (unfold).
 hint: The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1.
 after: Noisy curves cross many times, so 'the step at which it is overtaken' means nothing before
     | you name the average, the crossing and the step that is called by it. Here it is the first
@@ -505,8 +495,7 @@ after: Noisy curves cross many times, so 'the step at which it is overtaken' mea
     | where the window ends: say which, before you compare two such numbers.
 8 | you read the raw difference; it is noisy: average it over the window first
     gap = method - baseline => gap, window = method - baseline, 1
-8 | you took the first average that is not negative; the method must have been ahead (negative) just
-  | before
+8 | you took the first average that is not negative; the one just before must be negative
     m[k - 1] < 0 <= m[k] => 0 <= m[k]
 8 | your difference has the wrong sign: relative loss is method minus baseline
     method - baseline => baseline - method
@@ -514,8 +503,7 @@ after: Noisy curves cross many times, so 'the step at which it is overtaken' mea
     < 0 <= m[k] => < 0 < m[k]
 5 | the curves cross more than once; wanted is the first crossing
     turns[0] => turns[-1]
-8 | your step is the end of the averaging window; the k-th average covers steps k to k + window - 1
-  | and is called k
+8 | your step is the end of the window; the average over steps k to k + window - 1 is called k
     turns[0] => turns[0] + window - 1
 3 | where it is never overtaken the answer is -1
     else -1 => else 0
@@ -562,8 +550,7 @@ off for three windows to one full layer: more than 5 points from the count: the 
     | windowed layers keep 513 rows each; V_1, which stays whole, is not one of many
 off for one full layer in twelve: more than 2 points from the count: as long as one reader sees
     | everything, V_1 stays whole; what do the other eleven value streams weigh?
-hint: Write the numbers down before you compute anything; then let `windowed_bytes` below correct
-    | you.
+hint: Write the numbers down before you compute; then let `windowed_bytes` below correct you.
 hint: In full streams: windowed layers weigh next to nothing. What is left of the two caches?
 after: Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three windows
     | to a full layer, and 4.0 with one full layer in twelve. The windowed layers had little to
@@ -628,8 +615,7 @@ unit.mistakes("""
 takes: medium, 9 minutes
 hint: The mask lets row - col be 0, 1, …, N. Count them.
 hint: Test each sentence on three keys and N = 2.
-hint: Make the key exactly N places back match the query strongly, and give it a value unlike all
-    | the others.
+hint: Make the key exactly N places back match the query strongly, with a value unlike all others.
 after: row - col may be 0, 1, …, N, which are N + 1 keys, so a ring of N has lost the oldest of
     | them. If that key matches the query and has a value of its own, the outputs differ.
     | minimal/model/cache.py: Cache keeps N rows between steps and the new row makes N + 1: both
@@ -688,8 +674,7 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
 unit.mistakes("""
 takes: stretch, 21 minutes
 hint: Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).
-hint: For each distinct owner of keys, and of values: the largest need among the layers that read
-    | it.
+hint: For each distinct owner of keys, and of values: the largest need of the layers that read it.
 after: A stream lasts as long as its widest reader looks back, whoever made it: an owner with a
     | short window may have to keep everything for a reader without one. In the package that is the
     | `reach` of minimal/model/tape.py: Tape.keep_rows. The einsum solution says it in one line, a

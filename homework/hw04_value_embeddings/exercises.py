@@ -51,8 +51,7 @@ def table_of(layers, tables, without):
 
 unit.mistakes("""
 takes: easy, 8 minutes
-hint: List the layers that have attention, in order. Which of them read at the lower end, and which
-    | at the upper?
+hint: List the layers with attention, in order. Which read at the lower end, and which at the upper?
 hint: With `able` as that list: able[t] and able[t - tables] read table t.
 after: The last layers read the same tables in the same order, 0 with 13, 1 with 14, 2 with 15, so
     | three tables serve six layers and each learns from two places. A value needs attention to
@@ -281,8 +280,7 @@ after: The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, 
      3 * sigmoid => sigmoid
      and: ve[:, :, h] => (ve - v)[:, :, h]
 10 | heads do not compete: a sigmoid for each, no softmax over them
-     sigmoid(x[..., :12] @ w[h]) => np.exp(x[..., :12] @ w[h]) / np.exp(x[..., :12] @
-   | w.T).sum(-1)
+     sigmoid(x[..., :12] @ w[h]) => np.exp(x[..., :12] @ w[h]) / np.exp(x[..., :12] @ w.T).sum(-1)
  6 | every head has a gate of its own; yours share their mean
      w[h] => w.mean(0)
 10 | the sigmoid is missing
@@ -478,8 +476,7 @@ after: What is scheduled is how far a query looks back, in whole blocks; the len
     max(1 => max(0
 4 | you cut the window at `longest`; where that is no multiple of `block`, the last window is the
   | multiple above it
-    block * max(1, math.ceil(raw / block)) => min(longest, block * max(1, math.ceil(raw /
-  | block)))
+    block * max(1, math.ceil(raw / block)) => min(longest, block * max(1, math.ceil(raw / block)))
 4 | steps count from 0: x is step / steps
     step / steps => (step - 1) / steps
 4 | that grows in a straight line; the curve is 4x³ - 6x² + 3x
@@ -617,8 +614,7 @@ def lambda_gradients(ids, table, v, s0, s1, dout):
 
 unit.mistakes("""
 takes: stretch, 19 minutes
-hint: ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the shape of
-    | v.
+hint: ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] shaped as v.
 hint: dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.
 after: A row collects one gradient for every place where its token stands; index_add, a product with
     | one-hot rows and automatic differentiation give the same sum. README's question: a row whose

@@ -40,8 +40,7 @@ hint: Give each a dimension of size 1 where it does not vary: v[None], qr[:, Non
 after: v_j varies with the key alone, the product with both, so T times S vectors are needed to
     | write all of them down. Shared modifier keys answer a question of notebook 07: the third
     | stream of the cache is then as much smaller as there are fewer heads in it.
-    | minimal/model/attention.py: Pairs does write them down: it is the slow reference for the layer
-    | that does not.
+    | minimal/model/attention.py: Pairs does write them down, the slow reference for the layer.
 8 | your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1, 1,
   | 2, 2)
     h // (H // G) => h % G
@@ -101,8 +100,7 @@ def dva(x, wq, wk, wv, wqr, wkr):
 
 unit.mistakes("""
 takes: medium, 13 minutes
-hint: For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Which factor does not depend on j? Take it
-    | out of the sum.
+hint: For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Take the factor without j out of the sum.
 hint: Every modifier has a stream of its own under the same map, and a gate of its own outside:
     | nothing larger than (B,T,T) or (M,B,T,C) is made.
 after: No qr_i depends on the key, so each leaves the sum: out = A v + the sum of all qr * (A kr),
@@ -243,10 +241,8 @@ def parameters(plan, layers, width, vocabulary, context):
 
 unit.mistakes("""
 takes: medium, 16 minutes
-hint: GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it
-    | first.
-hint: A LayerNorm has 2 C. W_O has a bias. The MLP is C -> 4C -> C with biases. One more norm at the
-    | end.
+hint: GPT-2 small with 50,257 tokens and context 256, head not tied, has 162,419,712. Begin with it.
+hint: A LayerNorm has 2 C. W_O has a bias. The MLP is C -> 4C -> C with biases. A norm at the end.
 hint: dva at the same size: 112,800,768; with W_O kept, 119,887,872. The paper prints 162M and 112M.
 after: Full C × C modifiers and no W_O give 112.8 million, which is the paper's 112M; with W_O kept
     | it would be 119.9. This is what two rounded numbers allow us to say, not what the authors
@@ -321,9 +317,8 @@ hint: out = A v + qr * (A kr). Three products, each differentiated by one factor
 hint: Through A @ (…) the gradient goes back as A.T @ (…).
 after: The gate's gradient is dout times what the second stream brought, A kr: where that is zero
     | the gate learns nothing. The static values stand outside the gate, so theirs is Aᵀ dout, as
-    | always. The package writes no backward for it: automatic differentiation of
-    | minimal/model/attention.py: Dynamic gives these three products, as in the solution that uses
-    | it.
+    | always. The package writes no backward: automatic differentiation of
+    | minimal/model/attention.py: Dynamic gives these three products.
 12 | on its way to kr the gradient passes the gate: dout * qr, then back through A
      passed * qr[i] => passed
 12 | qr multiplies A kr, so its gradient is dout * (A kr); you used A v
@@ -469,8 +464,7 @@ hint: b2 is the value of a latent whose key is (0, …, 0, 1): its score is alwa
 after: Row f of w1 is a key, column f of w2 its value, and relu of their product a weight that
     | nobody normalises: attention to a set that no token changes. The 1 behind the query carries
     | b1, and one latent whose score is always 1 carries b2; one solution gives it a score of 2 and
-    | half of b2, so the set is not unique. The layer that it describes is minimal/model/layers.py:
-    | MLP.
+    | half of b2, so the set is not unique. The layer is minimal/model/layers.py: MLP.
  6 | b2 is missing
      => (np.concatenate([np.concatenate([w1, b1[:, None]], 1), np.zeros((1, 5))]),
    | np.concatenate([w2.T, b2[None]]))
@@ -500,10 +494,8 @@ def predict_cost():
 
 unit.mistakes("""
 takes: easy, 5 minutes
-off for tokens: not within a tenth: a map has T · T numbers, a mixed stream T · C, and there are two
-    | streams
-off for what is left of a layer: more than 3 points off: count the C × C products of a layer, before
-    | and after
+off for tokens: not within a tenth: a map has T · T numbers, each of two mixed streams T · C
+off for what is left of a layer: more than 3 points off: count the C × C products before and after
 hint for tokens: T · T against 2 · T · C: what is left when both are divided by T?
 hint for what is left of a layer: W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each.
     | Which go, and which come?

@@ -48,8 +48,7 @@ unit.mistakes(r"""
 takes: medium, 16 minutes
 hint: relu(x) has the full width C. Split it into heads like the values, head h with the entries h D
     | … h D + D - 1, and only then multiply by alpha, which has one number a head.
-hint: Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are computed
-    | like any other.
+hint: Hide keys s >= lengths[b] with -inf before the softmax. Padding queries are rows like others.
 after: A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs both terms, so what
     | is bypassed is the matrix W_V and not attention. Padding is hidden by -inf before the softmax;
     | one solution cuts the padded keys off, which is the same. In the package:
@@ -66,8 +65,7 @@ after: A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs b
 14 | keys at or behind a sequence's length are padding: nobody may look at them
      scores[:, n:] = -np.inf => pass
 14 | this is an encoder: a token also sees the tokens after it
-     scores[:, n:] = -np.inf => scores[:, n:] = -np.inf\n    scores[np.triu_indices(len(scores), 1)]
-   | = -np.inf
+     [:, n:] = -np.inf => [:, n:] = -np.inf\n    scores[np.triu_indices(len(scores), 1)] = -np.inf
 10 | relu is missing: only what is above zero is added
      np.maximum(x[b][:, part], 0) => x[b][:, part]
 14 | the scores are not divided by sqrt(D)
@@ -339,8 +337,7 @@ def em_f1(prediction, golds):
 
 unit.mistakes(r"""
 takes: medium, 21 minutes
-hint: Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; then
-    | split.
+hint: Normalise both: lower case, no punctuation, no words a, an, the, single spaces; then split.
 hint: Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall =
     | common / len(g).
 hint: EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.
@@ -353,8 +350,7 @@ after: The normalisation decides first, and in this order: marks before articles
     | is compared with all people's texts, a person with all but her own, so the same answer can
     | score less when a person gives it.
 in: f1, words_of
-12 | you scored each person's text against her own, too, and then everybody is perfect: leave her
-   | own out
+12 | you scored each person's text against her own, too, which makes all perfect: leave it out
      golds[:i] + golds[i + 1 :] => golds
 12 | a person is scored as a prediction is: the best over the others' texts, not their mean
      max([f1(gold, other) for other in others], default=1.0) => sum(f1(gold, other) for other in
@@ -525,8 +521,7 @@ after: A sum of K streams has K variances and K (K - 1) covariances, each with b
     | variance_of_sum, recorded for each seed by notebooks/evidence/measured/bypass_seeds.py: run.
 8 | your covariances have lost their weights, as the report's equation has: w_i w_j Cov
     weights[i] * weights[j] => weights[i] ** 2 if i == j else 1
-8 | those are notebook 08's three terms, for a sum of two; here any number is added, and every pair
-  | has an entry
+8 | those are notebook 08's terms for a sum of two; here any number is added, with an entry a pair
     => (weights[0] ** 2 * streams[0].var(), weights[1] ** 2 * streams[1].var(), 2 * weights[0] *
   | weights[1] * np.cov(streams[:2], ddof=0)[0, 1])
 8 | the 2 before a covariance stands there because a pair has two entries, (i, j) and (j, i); you
@@ -577,8 +572,7 @@ def welch(a, mean, std, n):
 
 unit.mistakes(r"""
 takes: medium, 9 minutes
-hint: Runs enter only by their mean, their variance (with n - 1) and their number. Of the row you
-    | have all three.
+hint: Runs enter only by mean, variance (with n - 1) and number. Of the row you have all three.
 hint: Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). Degrees of freedom:
     | (p + q)² / (p²/(n_a - 1) + q²/(n - 1)).
 after: Each side's variance is divided by its own number of runs, and the side that scatters more

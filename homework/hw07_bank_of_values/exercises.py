@@ -170,10 +170,8 @@ unit.mistakes("""
 takes: medium, 18 minutes
 hint: First: is this layer one of the row's? The rules are those of number 1, but for row 3, which
     | takes all layers from 1 on. If it is not, return a copy of v.
-hint: Three questions for a row: which source? in place of V, or added? learned coefficient, or
-    | fixed?
-hint: A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen
-    | branches.
+hint: Three questions for a row: which source? in place of V, or added? learned, or fixed?
+hint: A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} spares branches.
 after: Source, in place or added, learned or fixed: with the choice of layers these are the four
     | dials, and a table of coefficients does for thirteen branches. Row 3 stops at layer 1, because
     | the first layer cannot borrow from itself; the rows are plans in minimal/variants.py: PLANS.
@@ -216,8 +214,7 @@ in: target_layers, targets
      a * v + b => b * v + a
  8 | a and b are two numbers; yours add up to one
      a * v => (1 - b) * v
- 8 | row 3 changes all layers but layer 0, and row 4 every second one; yours has taken one for the
-   | other
+ 8 | row 3 changes all layers but layer 0, row 4 every second one; you took one for the other
      row == 3 => row == 4
 """)
 
@@ -268,8 +265,7 @@ in: normed
 8 | you normalised the value; the embedding is normalised, then multiplied
     normed(embedding) => embedding
     and: tables.mean(0) => normed(tables.mean(0))
-8 | you divided by the length; RMS-norm divides by the root of the MEAN square, so a row keeps
-  | length sqrt(C)
+8 | you divided by the length; RMS-norm leaves length sqrt(C): divide by the root MEAN square
     .mean(-1 => .sum(-1
 8 | one layer's table is near to that layer alone: take the mean of all
     tables.mean(0) => tables[-1]
@@ -331,8 +327,7 @@ in: causal_weights
      t + S - T + 1 => t + 1
 14 | your queries also see the keys after them
      scores[t, t + S - T + 1 :] = -np.inf => pass
-14 | query heads that follow each other share a key head and its rows: head h reads group h // (H //
-   | G), not h % G
+14 | neighbouring query heads share a key head and its rows: head h reads group h // (H // G)
      h // (H // G) => h % G
 14 | the scores are not divided by sqrt(D)
      / np.sqrt(D) =>
@@ -519,11 +514,9 @@ after: A table serves the whole batch, and all layers that share it, and a cache
     | plus the matrices that are gone. README asks which fraction saturates at a sixth: that of the
     | whole K and V cache, a third of the layers and one of two streams; of the V cache it would be
     | a third. notebooks/course/memory.py: break_even counts it on a model, ids included.
-12 | that is Eq 6 as printed, in ELEMENTS and for one sequence; wanted bytes: times the size of an
-   | element
+12 | that is Eq 6 as printed, in ELEMENTS for one sequence; wanted bytes: times an element's size
      => layers * value_width * (tokens - vocabulary)
- 8 | the table serves the whole batch, the cache it replaces exists once a sequence: B T positions
-   | against |V| rows
+ 8 | one table serves the batch, and a cache one sequence: B T positions against |V| rows
      layers * positions => layers * tokens
 12 | the ids must be kept: B T of them, once for all layers
      - positions * id_size =>
@@ -531,8 +524,7 @@ after: A table serves the whole batch, and all layers that share it, and a cache
      positions * id_size => layers * positions * id_size
 12 | the target layers no longer need W_V (model width × value width each)
      + matrices =>
-12 | layers may share a table: there are `tables` of them, and all `layers` caches and matrices are
-   | gone
+12 | layers may share a table: `tables` of them come, and all `layers` caches and matrices go
      tables * vocabulary => layers * vocabulary
 12 | matrices W_V are GONE: they are saved as well
      + matrices => - matrices
@@ -746,8 +738,7 @@ after: A windowed layer stops at N + 1 rows, so nearly all of the four tables mu
      + seen => + (0 if window else seen)
  9 | a layer that sees everything keeps the whole prompt, too
      + seen => + (seen if window else 0)
- 6 | window + 1 rows are shared by the prompt and what is written: of the prompt they show window +
-   | 1 - T
+ 6 | prompt and what is written share window + 1 rows: of the prompt these show window + 1 - T
      min(prompt, reach - T) => min(prompt, reach)
  9 | in a windowed layer, too, every sequence has rows of its own: times `batch`
      batch * own => (1 if window else batch) * own

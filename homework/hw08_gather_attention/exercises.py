@@ -131,8 +131,7 @@ after: An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of 
     -np.inf => 0.0 if n else -np.inf
 8 | a row ends at its length: what stands behind it in memory is not part of it
     enumerate(lengths) => enumerate([x.shape[1]] * len(x))
-5 | a row of length 0 has no lane on: its maximum is -inf, and -inf - -inf is NaN. Its out and its
-  | lanes are 0
+5 | a row of length 0 has no lane on, and -inf - -inf is NaN. Its out and its lanes are 0
     tile.max() if n else 0 => tile.max()
 8 | subtract the row's maximum before exp
     tile.max() if n else 0 => 0
@@ -251,8 +250,7 @@ in: flash_by_row
      v, prefix => v, 0
 16 | your first programs stop at their diagonal, before the end of the prefix that they see
      -end // => -min(t + block_m, T) //
-16 | your programs read tiles that lie wholly behind their last query: the loop ends with the tile
-   | of the diagonal
+16 | your programs read tiles wholly behind their last query: the loop ends at the diagonal's tile
      -end // => -T //
 16 | within the tile of the diagonal, keys behind the query must be masked
      keys <= t => start <= t
@@ -331,8 +329,7 @@ after: As long as all values come from the table, the gain can wait for the fini
 in: flash_by_row
 14 | your table is read at the position; the id that stands there names the row
      [ids] => [np.arange(len(ids)) % len(table)]
-14 | gain belongs to the table's rows alone: at the end, on the finished sum, it would scale the own
-   | values, too
+14 | gain belongs to the table's rows alone: on the finished sum it would scale own values, too
      gain * table => table
      and: return mixed => return gain * mixed
 14 | gain scales the table's rows; it has no business in the scores
@@ -418,8 +415,7 @@ hint: Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part
 after: With one query a head would be one program, and most of the machine would wait; splits give
     | it work. Query heads that share a key head can share a program, so that keys and rows are read
     | once for all of them: minimal/kernels/decode.py: split packs them into the rows of a tile.
-    | Each split counts by exp of its lse, and minimal/kernels/decode.py: combine applies the gain
-    | after the merge.
+    | Splits count by exp of their lse; minimal/kernels/decode.py: combine applies the gain last.
 14 | neighbours share: query head h reads key head h // (H // G), not h % G
      h // (H // G) => h % G
 14 | you averaged the splits; each counts by exp(lse)
@@ -505,8 +501,7 @@ after: Numbered from 0, the distinct tokens need U bins and U rows of the table;
 12 | row u of the product is the row of token u: table[tokens], not the first U rows
      table[tokens] => table[: len(tokens)]
 12 | a mass is a sum of softmax weights, not how often a token occurs
-     return tokens, masses => return tokens, np.array([[np.mean(ids == t) for t in tokens]] *
-   | len(scores))
+     tokens, masses => tokens, np.array([[np.mean(ids == t) for t in tokens]] * len(scores))
 12 | wanted the distinct tokens, each once, with all of their weights
      return tokens, masses => return ids, weights
  8 | a mass is the SUM of a token's weights; you took their mean
@@ -652,8 +647,7 @@ def offload_counter_example():
 
 unit.mistakes("""
 takes: medium, 9 minutes
-hint: Over the link go the distinct rows; from the card's own memory come 1,000 rows. The width is
-    | in both.
+hint: Over the link go the distinct rows; from the card's memory come 1,000. Both have the width.
 hint: 3e12 / 64e9 is 47. How many distinct tokens are more than one in 47 of a thousand?
 after: The link is 47 times slower than the card's memory, so 22 distinct tokens in a thousand are
     | enough for it to lose. If fetched rows stay on the card, only new tokens cross, and what stays

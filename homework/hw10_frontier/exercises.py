@@ -72,14 +72,11 @@ after: Several documents lie in one row of a batch, and a row of the table shoul
     | between two that chance put side by side; minimal/model/ngram.py: last_ids does not know
     | documents and looks through. minimal/model/ngram.py: hashed takes each product modulo p,
     | because the sum of several could pass what 64 bits hold. README's question: attention can
-    | learn to give another document little weight, while a table's row is written by whoever names
-    | it.
+    | learn to give another document little weight, while whoever names a table's row writes it.
 in: slot_of
-12 | your slots look through the start of a document, into another one: what stands before it counts
-   | as 0
+12 | your slots look through the start of a document, into another: what stands before it is 0
      began = max(np.flatnonzero(starts[b, : t + 1]), default=0) => began = 0
-12 | right where a document starts, wrong one place later: its second id has one id before it, and
-   | not two
+12 | right where a document starts, wrong one place later: its second id has one before it, not two
      max(np.flatnonzero(starts[b, : t + 1]), default=0) => t if starts[b, t] else 0
 18 | id 0 and no id at all look alike in yours: ids are counted from 1 here
      int(ids[b, t - i]) + 1 => int(ids[b, t - i])
@@ -340,8 +337,7 @@ def predict_two_hashes():
 unit.mistakes("""
 takes: easy, 4 minutes
 off for one hash: more than 15 % off: a name has 99,999 rivals
-off for two hashes, the same memory: more than 15 % off: with half the rows each hash is worse, and
-    | both must fail
+off for two hashes, the same memory: over 15 % off: each hash has half the rows, and both must fail
 hint for one hash: 100,000 names, a million rows: how likely does a second name fall on mine?
 hint for one hash: 1 - exp(-names / rows).
 hint for two hashes, the same memory: Each table has 500,000 rows now.

@@ -79,8 +79,7 @@ hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from 
     np.exp( => 1 / np.exp(
 2 | you divided the differences to the largest score by their sum; take exp of each first
     np.exp( => (
-1 | you subtracted the mean of every row: a score far above it still overflows; subtract the LARGEST
-  | of the row
+1 | you subtracted the row's mean: a score far above it still overflows; subtract the LARGEST
     z.max( => z.mean(
 2 | you took a sigmoid; wanted exp of every score
     np.exp(z - z.max(-1, keepdims=True)) => 1 / (1 + np.exp(-z))
@@ -127,8 +126,7 @@ hint: torch.arange(len(targets)) is the vector of all t.
     (chosen) => (chosen.clip(None, 0.999))
     (chosen) => (chosen.clip(0.01, 0.99))
     (chosen) => (chosen.clip(1e-3, 0.999))
-2 | your losses are negative: a probability below 1 has a negative logarithm, and a loss is minus
-  | that
+2 | your losses are negative, as the logarithm of a number below 1 is; a loss is minus that
     -np => np
 2 | you measured in bits (log2); nats are wanted: the natural logarithm
     .log( => .log2(
@@ -206,8 +204,7 @@ hint: nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats
     nats[real].sum() / LN2 => np.log2(nats[real]).sum()
 2 | you took the MEAN of bits above and the sum of bytes below; wanted the sum in both
     bits / size => bits / real.sum() / size
-1 | your mean of bytes counts the tokens of no byte, your mean of bits does not: take sums, all bits
-  | over all bytes
+1 | your mean of bytes counts the tokens of no byte, that of bits does not: take sums of both
     bits / size => bits / real.sum() / count.mean()
 2 | you divided by the decimal logarithm of 2; a bit is ln 2 nats: math.log(2)
     / LN2 => / np.log10(2)

@@ -205,8 +205,7 @@ hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the key
 2 | that is exp of the scores; divide every row by its sum
     - z.max(-1, keepdims=True) =>
     and: / e.sum(-1, keepdims=True) =>
-1 | exp of a score in the thousands is infinite, or 0: subtract every row's largest score first, or
-  | use softmax(-1)
+1 | exp of a score in the thousands is infinite, or 0: subtract the row's largest, or softmax(-1)
     - z.max(-1, keepdims=True) =>
 2 | those are the scores that the mask leaves; the softmax over them is missing
     => np.where(seen, z, -np.inf)
@@ -321,8 +320,7 @@ unit.mistakes(r"""
 takes: medium, 10 minutes
 hint: x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes (B, T, H, D)
     | of it. The same for keys and values.
-hint: attention gives (B, T, H, D); flatten(2) puts the heads side by side again, (B, T, C). Then
-    | W_O.
+hint: attention gives (B, T, H, D); flatten(2) puts the heads side by side, (B, T, C). Then W_O.
 in: heads, attention, causal_mask, weights
 3 | you cut positions into heads, and put them back the same way: view(B, T, H, D) first, then
   | transpose(1, 2), and both again at the end
@@ -372,8 +370,7 @@ in: heads, attention, causal_mask, weights
     W_O => W_O.T
 4 | your W_Q is turned: here it is x @ W_Q, without a transpose
     W_Q => W_Q.T
-3 | your heads stand before the positions when they are joined: turn them back first, (B, T, H, D),
-  | then flatten(2)
+3 | you joined heads that stand before positions: turn back to (B, T, H, D), then flatten(2)
     y.reshape(x.shape) => y.swapaxes(1, 2).reshape(x.shape)
 3 | you cut positions into heads: view(B, T, H, D) first, then transpose(1, 2)
     *y.shape[:2], H, -1) => len(y), H, y.shape[1], -1).swapaxes(1, 2)
@@ -465,8 +462,7 @@ def turn(x, positions, base=10_000.0):
 unit.mistakes("""
 takes: medium, 14 minutes
 hint: x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.
-hint: rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, (T,
-    | D/2).
+hint: rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate.
 hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). Then
     | torch.cat(turn_pair(x1, x2, angle), -1).
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
@@ -499,8 +495,7 @@ hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (
     base ** => 10_000.0 **
 2 | your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin
     x2 * cos - x1 * sin => x1 * cos - x2 * sin
-2 | you took neighbours as pairs and put the halves one behind the other; here entry i turns with
-  | entry i + D/2
+2 | you took neighbours as pairs, and put them into halves; here entry i turns with entry i + D/2
     np.split(x, 2, -1) => x[..., ::2], x[..., 1::2]
 2 | your y1 and y2 stand by turns; y1 is the first half, y2 the second: torch.cat
     np.concatenate(halves, -1) => np.stack(halves, -1).reshape(x.shape)
@@ -550,17 +545,14 @@ def add_tile(m, total, out, scores, values):
 
 unit.mistakes("""
 takes: medium, 12 minutes
-hint: largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). All exponents are taken
-    | relative to it.
+hint: largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). It is in all exponents.
 hint: shrink = (m - largest).exp() corrects what was summed before, total as well as out. It is 0 in
     | the first tile, where m is -inf.
 hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keepdim=True), and out *
     | shrink + e @ values.
-2 | when the largest score grows, what was summed before must shrink by exp(m - largest): your total
-  | did not
+2 | when the largest score grows, what was summed shrinks by exp(m - largest): your total did not
     total * shrink => total
-2 | when the largest score grows, what was summed before must shrink by exp(m - largest): your out
-  | did not
+2 | when the largest score grows, what was summed shrinks by exp(m - largest): your out did not
     out * shrink => out
 2 | when the largest score grows, what was summed before must shrink by exp(m - largest): neither
   | your total nor your out did
@@ -574,8 +566,7 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     e.sum(-1, keepdims=True) => scores.shape[-1]
 3 | your exponents are the scores themselves; subtract the largest score so far first
     scores - largest => scores
-3 | your total adds up the exponentials of all queries; every query has its own: sum(-1,
-  | keepdim=True)
+3 | your total is one of all queries; every query has its own: sum(-1, keepdim=True)
     e.sum(-1, keepdims=True) => e.sum()
 3 | your factor grows with the largest score: it is exp(m - largest), not exp(largest - m)
     m - largest => largest - m
@@ -585,8 +576,7 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     scores - largest => scores - m
 3 | you returned m as it came; wanted the largest score so far, this tile included
     return largest => return m
-2 | your exponents are relative to the largest score of the tile; take the largest so far, the one
-  | that you return
+2 | your exponents are relative to the tile's largest score; take the largest so far
     scores - largest => scores - scores.max(-1, keepdims=True)
 3 | you took ONE largest score for all; every query has its own: amax(-1, keepdim=True)
     scores.max(-1, keepdims=True) => scores.max()
@@ -616,15 +606,13 @@ def decode_step(q, k, v, k_cache, v_cache):
 unit.mistakes("""
 takes: medium, 12 minutes
 hint: torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.
-hint: Your own `attention` does the rest: one query is the last of S + 1 positions, so its mask
-    | hides nothing.
+hint: Your own `attention` does the rest: one query is the last of S + 1, so nothing is hidden.
 in: attention, weights
 2 | the new token must see itself: append its key and value first, then attend
     attention(q, keys, values) => attention(q, k_cache, v_cache) if k_cache.size else 0 * q
 1 | your query saw only the new key; it must see the whole cache
     attention(q, keys, values) => attention(q, k, v)
-1 | your one query saw the first key alone; the new token is the LAST position and sees all: no mask
-  | is needed
+1 | your one query saw the first key alone; the new token is LAST and sees all, without a mask
     attention(q, keys, values) => attention(q, keys[:, :1], values[:, :1])
 1 | you put the new rows in front of the cached ones; they belong behind them
     [k_cache, k] => [k, k_cache]
@@ -659,8 +647,7 @@ in: attention, weights
     and: [v_cache, v], 1) => [v_cache, v], 1)[:, 1:]
     and: attention(q, keys, values) => attention(q, keys, values) if keys.size else 0 * q
 2 | your query does not see the oldest row; it sees all that is kept
-    attention(q, keys, values) =>
-  | attention(q, keys[:, 1:], values[:, 1:]) if k_cache.size else 0 * q
+    q, keys, values) => q, keys[:, 1:], values[:, 1:]) if k_cache.size else 0 * q
 1 | you returned the new rows alone; the caches hold all rows so far
     ), keys, values => ), k, v
 """)

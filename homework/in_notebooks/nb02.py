@@ -50,8 +50,7 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
 3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
   | square, measured from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
-3 | you divided by .std(), which is measured from the mean; wanted the root mean square, measured
-  | from zero
+3 | you divided by .std(), measured from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
 3 | you divided by the mean of |x|; wanted the root of the mean SQUARE
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).mean(-1, keepdims=True)
@@ -72,8 +71,7 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     x / => (x - x.mean(-1, keepdims=True)) /
 1 | a vector of zeros is divided by 0: put eps beside the mean square, below the root
     + 1e-30 =>
-2 | your eps is too large, it changes the vectors: torch.finfo(x.dtype).eps is the smallest that
-  | tells
+2 | your eps is so large that it changes the vectors: take torch.finfo(x.dtype).eps
     1e-30 => 1e-5
 """)
 
@@ -100,8 +98,7 @@ hint: self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).
 hint: self.down(self.up(h).relu().square())
 2 | you cut off at zero but did not square
     ** 2 =>
-2 | you squared without cutting off first: a square is never below zero, so a cut behind it does
-  | nothing
+2 | you squared without cutting off first: no square is below zero, a cut behind it does nothing
     np.maximum(wide, 0) => wide
 2 | your square comes behind `down`; it belongs between the two matrices
     => self.down(np.maximum(self.up(h), 0)) ** 2
@@ -435,8 +432,7 @@ hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A
     np.sqrt((G**2).sum()) => abs(G).sum()
 2 | you divided every row by its own norm; one norm of the whole matrix is wanted
     .sum() => .sum(1, keepdims=True)
-2 | you divided every row by its own norm, without the 1.01; one norm of the whole matrix is wanted,
-  | 1.01 times
+2 | you divided every row by its own norm, without the 1.01; wanted 1.01 times that of the matrix
     1.01 * =>
     and: .sum() => .sum(1, keepdims=True)
 2 | you divided by the largest singular value; wanted the root of the sum of all squares
@@ -490,8 +486,7 @@ def learning_rate(step, steps, warmup, falls=0.65, start=0.025, end=0.05):
 
 unit.mistakes("""
 takes: easy, 7 minutes
-hint: Three stretches: step < warmup, step <= begin with begin = steps - round(falls * steps), and
-    | the rest.
+hint: Three stretches: step < warmup, step <= begin (steps - round(falls * steps)), the rest.
 hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = step / warmup. Down: x
     | = (step - begin) / (steps - begin).
 1 | your rate falls over the last 35 % of the run; wanted the LAST 65 %, that is from 35 % on

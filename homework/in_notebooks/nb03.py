@@ -186,8 +186,7 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     units(h) => units(h - h.mean(1, keepdims=True))
 2 | you squared the cosines; wanted their mean
     cosines.sum => (cosines**2).sum
-2 | that is half of the mean: T (T - 1) / 2 pairs have i < j, and T (T - 1) stand there in both
-  | orders
+2 | that is half of the mean: T (T - 1) pairs in both orders, half as many with i < j
     / (T * (T - 1)) => / (T * (T - 1)) / 2
 2 | you divided by T²; without the T pairs of a token with itself, T (T - 1) are left
     / (T * (T - 1)) => / T**2
@@ -240,8 +239,7 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
 1 | with fewer tokens than features svdvals gives T values only; the eigenvalues are C, and those
   | that are missing are 0
     [::-1] => [::-1][: len(text)]
-4 | you took the products of tokens with tokens, (T, T); the second moment is (C, C): v.mT @ v, not
-  | v @ v.mT
+4 | you took products of tokens with tokens, (T, T); the second moment is (C, C): v.mT @ v
     text.T @ text => text @ text.T
 3 | you put all texts into one second moment; take the spectrum of each text, then the mean
     text in v => text in [v.reshape(-1, v.shape[-1])]

@@ -96,8 +96,7 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3) / 2
 3 | your mask covers the keys of layer n only: the future leaks in through those of layer m
     [seen, seen] => [seen, np.ones((T, T))]
-2 | that is Eq 4, one map over the mean of two values; in Eq 2 the keys of layer m have scores of
-  | their own
+2 | that is Eq 4, one map over the mean of two values; in Eq 2 the keys of layer m score, too
     => by_index.causal_attention(q, k, (v + v_m) / 2)
 2 | layer n's keys met layer m's values
     [v, v_m] => [v_m, v]
@@ -105,11 +104,9 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
     / np.sqrt(D) =>
 3 | your queries also see the keys after them
     np.tril(np.ones((T, T))) => np.ones((T, T))
-3 | your softmax runs over the queries; the weights of each QUERY sum to one: the last axis of (B,
-  | H, T, 2 T)
+3 | your softmax runs over the queries; each QUERY's weights sum to one: the last axis, 2 T long
     softmax(scores) => softmax(scores, 2)
-3 | your mask is one triangle over all 2 T columns, which hides layer m: it is needed twice, side by
-  | side
+3 | your mask is one triangle over all 2 T columns, which hides layer m: it is needed twice
     [seen, seen] => [seen, 0 * seen]
 3 | you took notebook 01's mask for T queries and 2 T keys: it takes the keys of layer n for an
   | older text and shows all of them. The causal square is needed twice, side by side
@@ -155,8 +152,7 @@ hint: … + lam * (v1 - v)
 2 | you took lam times the sum of ALL values away, as Eq 8 prints it with J: that looks ahead, too.
   | With I a position loses its own value only
     (v1 - v) => (v1 - v.sum(1, keepdims=True))
-3 | the correction has the wrong sign: it adds what the first layer has and this one lacks, lam (V_1
-  | - V_n)
+3 | the correction has the wrong sign: it adds what only the first layer has, lam (V_1 - V_n)
     (v1 - v) => (v - v1)
 2 | you corrected the values and then attended; lam (V_1 - V_n) goes PAST the map: add it to what
   | attention puts out

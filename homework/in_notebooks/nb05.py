@@ -40,8 +40,7 @@ hint: return self.layers[n].value(h) if n == 0 else v1
     v1 => own + v1
 2 | you halved v1; all of it is wanted
     v1 => v1 / 2
-2 | you applied the first layer's matrix to THIS layer's stream; v1 is what the first layer made of
-  | its own
+2 | you applied the first layer's matrix to THIS layer's stream; that layer made v1 of its own
     v1 => self.layers[0].value(h)
 2 | v1 has been through the first layer's matrix; it needs no other
     v1 => self.layers[n].value(v1)
@@ -98,8 +97,7 @@ def owners_of(layers, anchors):
 
 unit.mistakes("""
 takes: easy, 4 minutes
-hint: Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer 3, and
-    | layer 5?
+hint: Write it down for 6 layers with anchors [0, 3]: whose rows do layers 2, 3 and 5 read?
 hint: For layer n, take the largest anchor that is not above n.
 hint: [max(a for a in anchors if a <= n) for n in range(layers)]
 2 | you took the nearest anchor, even one above; a layer can only read what was made before it
@@ -280,8 +278,7 @@ def deep_step(q, k, keys, value):
 
 unit.mistakes("""
 takes: medium, 8 minutes
-hint: First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are
-    | values.
+hint: First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as values.
 hint: Then attend as in notebook 01, with one query. What would a mask have to hide?
 hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: what
     | attention puts out, and the grown keys.
@@ -339,8 +336,7 @@ def value_table(model):
 
 unit.mistakes("""
 takes: medium, 5 minutes
-hint: model.embed.weight has a row for every token. What happens to it on the way to
-    | layers[0].value?
+hint: model.embed.weight has a row for every token. What is done to it before layers[0].value?
 hint: model.layers[0].value(norm(norm(model.embed.weight)))
 3 | your embedding goes in as it is; the stream begins as its NORM
     models.normed(E) => E

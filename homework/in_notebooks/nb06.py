@@ -119,8 +119,7 @@ unit.mistakes("""
 takes: easy, 4 minutes
 hint: ids (B, T) holds a row number for every position: index the table with it.
 hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.
-2 | you took row t of the table at position t; wanted the row of the token that stands there,
-  | table[ids]
+2 | you took row t of the table at position t; wanted that of the token there, table[ids]
     ids[text, t] => t
 2 | your rows are those of the token before; each position takes the row of its own token
     ids[text, t] => ids[text, t - 1]
@@ -178,8 +177,7 @@ unit.mistakes("""
 takes: easy, 4 minutes
 hint: Two lines. The first adds the early stream to x; what comes out is the x of the second.
 hint: x = x + w * early, and then r * x + z * x0.
-1 | you mixed in x0 first and added the skip afterwards; the skip comes first, so that r multiplies
-  | it as well
+1 | you mixed in x0 first and added the skip then; the skip comes first, and r multiplies it, too
     r * joined => r * x[i] + w * early[i]
 2 | r multiplies your x0, too; r stands on the stream alone: r (…) + z x0
     r * joined + z * x0[i] => r * (joined + z * x0[i])
@@ -220,8 +218,7 @@ def furthest(lr, steps, falling):
 
 unit.mistakes("""
 takes: easy, 6 minutes
-hint: The first steps - falling steps have the rate lr. Of the others, step number i has lr * (steps
-    | - i) / falling.
+hint: The first steps - falling steps have the rate lr, then step i has lr * (steps - i) / falling.
 hint: lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.
 after: A cosine in place of the line gives the same sum, and so does every fall that is symmetrical
     | about its middle: what one step has less, another has more.
@@ -395,8 +392,7 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     v[b, t, n] + => gate * v[b, t, n] +
 2 | you put the gated row in the place of the value; it is added to it
     v[b, t, n] + =>
-2 | you took row t of the table at position t; wanted the row of the token that stands there,
-  | table[ids]
+2 | you took row t of the table at position t; wanted that of the token there, table[ids]
     ids[b, t] => t
 2 | your tokens share one gate, the mean of theirs; each token has a gate of its own
     np.exp(-z) => np.exp(0 * z - z.mean(1, keepdims=True))

@@ -47,8 +47,7 @@ unit.mistakes(r"""
 takes: easy, 6 minutes
 hint: Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are (1,
     | S, C), qR[:, None] is (T, 1, C).
-hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Weigh it with a[:, :, None] and sum
-    | over the keys.
+hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None], sum over keys.
 1 | you multiplied qR and kR of the SAME token and offered that to everybody; the gate belongs to
   | the query: qR_i with kR_j
     qR[i] => qR[j]
@@ -64,11 +63,9 @@ hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Weigh it with a[:, 
     v[j] + =>
 2 | the gate qR is missing: the modifier is qR_i * kR_j
     qR[i] * =>
-1 | you took qR and kR of the query itself; the modifier of a pair takes kR of the key, and its
-  | weight
+1 | you took qR and kR of the query itself; a pair's modifier takes kR and weight of the key
     kR[j] => kR[i]
-1 | qR and kR have changed places: the gate is the query's, qR_i, and what it opens is the key's,
-  | kR_j
+1 | qR and kR have changed places: the gate is the query's, qR_i, what it opens the key's, kR_j
     qR[i] * kR[j] => qR[j] * kR[i]
 2 | you gated v as well: v_ij = v_j + qR_i * kR_j
     v[j] + qR[i] * kR[j] => qR[i] * (v[j] + kR[j])
@@ -105,8 +102,7 @@ def two_streams(a, v, qR, kR):
 
 unit.mistakes("""
 takes: medium, 8 minutes
-hint: In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? It may stand before the
-    | sum.
+hint: In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? Put it before the sum.
 hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the second.
 2 | you gated v as well: only the second stream stands behind the gate
     => qR * (a @ v + a @ kR)
@@ -149,11 +145,9 @@ def folded(W_V, W_KR, c):
 
 unit.mistakes("""
 takes: easy, 4 minutes
-hint: a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no index of a token, so it may move inward, up to
-    | the matrix.
+hint: a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no token's index, so it may move to the matrix.
 hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
-1 | you scaled the rows of W_KR; h @ W has one column a feature, and the gate has one number a
-  | feature
+1 | you scaled the rows of W_KR; h @ W has a column a feature, and so has the gate a number
     * c => * c[:, None]
 1 | you scaled W_V as well; the gate stands on the second stream alone
     => (W_V + W_KR) * c

@@ -45,8 +45,7 @@ hint: chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which a
 hint: Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to 0.135.
 hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen piece
     | reads; torch.where(chosen, ids, -100) are the targets.
-2 | 80 % are meant of the chosen 15 %: a die below 0.12 hides, one below 0.135 swaps, one below 0.15
-  | leaves
+2 | 80 % are meant of the chosen 15 %: below 0.12 hides, below 0.135 swaps, below 0.15 leaves
     dice < 0.12 => dice < 0.8
     and: dice < 0.135 => dice < 0.9
     and: dice < 0.15 => dice < 1.0
@@ -154,8 +153,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     begin[:, None] + end => end[:, None] + begin
 2 | last is not BEFORE first; you kept the pairs the other way round
     np.triu => np.tril
-3 | the largest SUM of the two scores is wanted, with their signs: not their product, nor a size
-  | without its sign
+3 | the largest SUM of the two scores is wanted, with their signs: no product, and no abs
     begin[:, None] + end => begin[:, None] * end
 1 | one end lies outside the passage: BOTH must be inside
     inside[:, None] & inside => inside[:, None] | inside
@@ -335,10 +333,8 @@ takes: easy, 5 minutes
 hint: The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in PyTorch).
     | Two errors add up in squares.
 hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
-1 | you pooled the two variances, as Student's test does; Welch's takes each over its own number of
-  | runs
-    s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m -
-  | 2)
+1 | you pooled the two variances, as Student's test does; Welch's takes each over its own n
+    s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m - 2)
 2 | a variance between runs divides by n - 1; yours divides by n
     a.var(ddof=1), b.var(ddof=1) => a.var(), b.var()
 2 | the error of a mean is smaller than the deviation of a run: divide each variance by its n
@@ -418,8 +414,7 @@ hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r
     V - V.mean(), R - R.mean() => V, R
 2 | divide by the number of entries, as a mean does: correction=0
     V.size => V.size - 1
-2 | divide by the number of entries, as a mean does: .var() divides by one less, unless you say
-  | correction=0
+2 | divide by the number of entries, as a mean does; .var() divides by one less: correction=0
     (v * v).sum() / n, (r * r).sum() / n => (v * v).sum() / (n - 1), (r * r).sum() / (n - 1)
 2 | a covariance is around both means: take the mean off V and off R before you multiply
     (v * r) => (V * R)

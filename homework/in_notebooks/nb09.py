@@ -250,10 +250,8 @@ def explained(y, ids):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: The mean of each token's places, the squares that are left around it, and the squares around
-    | the mean of all.
-hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums the
-    | rows of each.
+hint: The mean of each token's places, the squares left around it, and those around the mean of all.
+hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums.
 hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     | y.mean(0)).square().sum() / (N - 1); 1 - within / whole.
 2 | you divided sums of squares as they are: a mean of few places fits by chance. Within: divide by

@@ -51,8 +51,7 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     scale * =>
 2 | your queries also see the keys after them
     np.arange(S) <= last => True
-2 | your softmax runs over the queries; the weights of each QUERY sum to one: the last axis of (B,
-  | H, T, S)
+2 | your softmax runs over the queries; each QUERY's weights sum to one: axis S of (B, H, T, S)
     score.max(-1, => score.max(2,
     and: e.sum(-1, => e.sum(2,
 1 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
@@ -187,8 +186,7 @@ def break_even(vocabulary, batch, rows):
 unit.mistakes("""
 takes: medium, 10 minutes
 hint: Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.
-hint: Count T upwards from 1, or solve for T: what the windows keep is a constant once T is past
-    | them.
+hint: Count T upwards from 1, or solve for T: once T is past the windows, they keep a constant.
 hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) for r in rows) >
     | vocabulary * len(rows): return T
 2 | the tables stand there once, the cache once for EVERY text: count batch times the rows

@@ -81,8 +81,7 @@ hint: r = tl.program_id(0) * M + tl.arange(0, M); c likewise from program_id(1) 
     | a column, c[None, :] a row, and together they are a tile.
 hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] * R + r[:, None] as
     | it is: the addresses turn it.
-8 | you stepped through x as if it were contiguous: row r, column c stands at r * x_row + c *
-  | x_column
+8 | you stepped through x as if contiguous: row r, column c stands at r * x_row + c * x_column
     => x.T.reshape(x.shape).T
 8 | out has C rows of R places: what came from row r, column c goes to c * R + r
     => x.reshape(x.T.shape)
@@ -374,8 +373,7 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     top + np.log => top - np.log
 8 | your top stays at -inf: at the end of each turn, top = higher
     top = higher =>
-8 | at the first tile top is -inf, and exp(tile - top) infinite: subtract higher, the maximum with
-  | this tile in it
+8 | at the first tile top is -inf, and exp(tile - top) infinite: subtract higher, the new maximum
     => np.full(len(x), np.inf)
 8 | top and the LOGARITHM of total are added: tl.log is missing
     np.log(total) => total
@@ -447,8 +445,7 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      sums * shrink => sums
 16 | your sums shrink when the maximum grows, your total does not: total * shrink
      total * shrink => total
-16 | when the maximum grows, what was summed before must shrink by exp(old - new), total and sums
-   | alike
+16 | when the maximum grows, what was summed shrinks by exp(old - new), total and sums alike
      np.exp(top - higher), => 1,
 16 | the scores are not multiplied by scale
      / np.sqrt(D) =>
@@ -512,8 +509,7 @@ def gather(q, k, table, ids, gain, M, N):
 
 unit.mistakes("""
 takes: medium, 8 minutes
-hint: row = tl.load(ids + key, mask=key < T, other=0) stands where row = key would do for a stored
-    | V.
+hint: row = tl.load(ids + key, mask=key < T, other=0) stands where a stored V has row = key.
 hint: Copy your flash. Two places change: the address of the values, and the last store.
 in: flash
 8 | the value of a key is the row that its ID names: load the ids first

@@ -257,8 +257,7 @@ takes: medium, 9 minutes
 hint: start and stop are tl.load(starts + run) and tl.load(starts + run + 1), as in token_sums.
 hint: total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); store to mass + run * H
     | + h + tl.arange(0, 1).
-6 | an idle lane's key loaded 0, its score is 0, and exp(0 - bound) is a mass: tl.where(key < stop,
-  | …, 0.0)
+6 | an idle lane's score is 0, and exp(0 - bound) is a mass: tl.where(key < stop, …, 0.0)
     .sum() => .sum() + -len(key) % N * np.exp(-bound)
 6 | a run may fill several tiles: loop from start to stop in steps of N
     enumerate(runs) => enumerate(x[:N] for x in runs)

@@ -42,8 +42,7 @@ hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
     np.sqrt(new_error**2 + old_error**2) => new_error
 2 | you divided by the old model's error alone; both scores are uncertain
     np.sqrt(new_error**2 + old_error**2) => old_error
-2 | you added the errors; chance of one model can cancel chance of the other, so their SQUARES are
-  | added
+2 | you added the errors; chance of two models may cancel, so their SQUARES are added
     np.sqrt(new_error**2 + old_error**2) => new_error + old_error
 2 | the error of a difference is larger than either error, not between them: add squares
     np.sqrt(new_error**2 + old_error**2) => (new_error + old_error) / 2
@@ -98,8 +97,7 @@ unit.mistakes("""
 takes: easy, 8 minutes
 hint: First the n differences. Then their mean, and their spread with n - 1.
 hint: reach = t * d.std() / sqrt(n); the interval is mean - reach to mean + reach.
-hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; return d.mean(), d.mean() - reach,
-    | d.mean() + reach
+hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; from d.mean(), reach down and up
 2 | you took the spread of the runs; a pair shares its seed, so take the spread of the DIFFERENCES
     d.std(ddof=1) => np.sqrt(plan.var(ddof=1) + baseline.var(ddof=1))
 2 | that is how far single differences scatter; a MEAN of n scatters by sqrt(n) less
@@ -166,8 +164,7 @@ def sign_flips(d):
 
 unit.mistakes(r"""
 takes: medium, 10 minutes
-hint: n differences have 2^n patterns of signs. Each gives a sum; how many of them are as far from
-    | zero as ours?
+hint: n differences have 2^n patterns of signs. Each gives a sum: how many lie as far from 0?
 hint: itertools.product([1, -1], repeat=n) makes the patterns; leave a little room for rounding (>=
     | (1 - 1e-6) times ours).
 hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @ d; (flipped.abs()
@@ -238,8 +235,7 @@ hint: Sort, multiply the k-th smallest (from 0) by m - k, and go upwards.
 hint: torch.cummax(…).values keeps the largest so far; .clamp(max=1) cuts.
 hint: order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).values.clamp(max=1);
     | out = torch.empty_like(p); out[order] = q
-2 | you multiplied every p by the number of tests; Holm multiplies the smallest by m, the next by m
-  | - 1, and so on
+2 | you multiplied every p by the number of tests; Holm takes m for the smallest, m - 1 next, …
     np.arange(m, 0, -1) => m
 2 | you counted from the other end: the SMALLEST p is multiplied by m, the largest by 1
     np.arange(m, 0, -1) => np.arange(1, m + 1)

@@ -46,8 +46,7 @@ unit.mistakes("""
 takes: easy, 5 minutes
 hint: Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.
 hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.
-3 | a layer below j reads its own stream, for the one that enters layer j is not there yet:
-  | min(j, n)
+3 | a layer below j reads its own stream; the one that enters j is not there yet: min(j, n)
     min(j, n) => j
 3 | that is the layer's own stream, whatever j says
     min(j, n) => n
