@@ -108,11 +108,6 @@ def best_mix(q, k, v, k_m, v_m):
     X = F.scaled_dot_product_attention(q, k, v, is_causal=True).double()
     Y = F.scaled_dot_product_attention(q, k, v_m, is_causal=True).double()
     target = cross_layer(q, torch.stack([k, k_m]), torch.stack([v, v_m]))[0].double()
-    xx, xy, yy, xt, yt = (
-        (X * X).sum(),
-        (X * Y).sum(),
-        (Y * Y).sum(),
-        (X * target).sum(),
-        (Y * target).sum(),
-    )
+    products = ((X, X), (X, Y), (Y, Y), (X, target), (Y, target))
+    xx, xy, yy, xt, yt = ((a * b).sum() for a, b in products)
     return torch.stack([xt * yy - yt * xy, yt * xx - xt * xy]).div(xx * yy - xy * xy).to(q.dtype)

@@ -7,17 +7,15 @@ def owners(plan, windows, anchors):
     rank = [windows[:n].count(window) for n, window in enumerate(windows)]  # within its window
     at = {(window, rank[n]): n for n, window in enumerate(windows)}
     made = [n in anchors for n in range(len(windows))]
+    own, pair = lambda n: n, lambda n: at[windows[n], rank[n] // 2 * 2]
     table = {
-        "svformer": (lambda n: n, lambda n: at[windows[n], 0]),
-        "cla": (lambda n: at[windows[n], rank[n] // 2 * 2],) * 2,
-        "share-k2": (lambda n: at[windows[n], rank[n] // 2 * 2], lambda n: n),
-        "share-v2": (lambda n: n, lambda n: at[windows[n], rank[n] // 2 * 2]),
-        "anchors": (
-            lambda n: n,
-            lambda n: n if made[n] else value(at[windows[n], rank[n] - 1]),
-        ),
+        "svformer": (own, lambda n: at[windows[n], 0]),
+        "cla": (pair, pair),
+        "share-k2": (pair, own),
+        "share-v2": (own, pair),
+        "anchors": (own, lambda n: n if made[n] else value(at[windows[n], rank[n] - 1])),
     }
-    key, value = table.get(plan, (lambda n: n, lambda n: n))
+    key, value = table.get(plan, (own, own))
     layers = range(len(windows))
     return torch.tensor([[key(n) for n in layers], [value(n) for n in layers]])
 
@@ -64,11 +62,8 @@ def svformer_step(x, keys, value, wq, wk, wv, wo):
     new = torch.empty(keys.shape[0], keys.shape[1], keys.shape[2] + 1, keys.shape[3], dtype=x.dtype)
     for n, (q, k, o) in enumerate(zip(wq, wk, wo, strict=True)):
         new[n, :, :-1], new[n, :, -1:] = keys[n], x @ k
-        x = (
-            x
-            + grouped_attention((x @ q)[:, :, None], new[n][:, :, None], value[:, :, None])[:, :, 0]
-            @ o
-        )
+        one_head = (rows[:, :, None] for rows in (x @ q, new[n], value))
+        x = x + grouped_attention(*one_head)[:, :, 0] @ o
     return x, new, value
 
 

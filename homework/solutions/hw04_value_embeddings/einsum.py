@@ -80,8 +80,5 @@ def lambda_gradients(ids, table, v, s0, s1, dout):
     ds0 = einsum("bthd,bthd->", g, F.rms_norm(v.double(), v.shape[-1:], eps=0.0))
     one_hot = F.one_hot(ids, len(table)).double()
     dve = einsum("btv,btc->vc", one_hot, g.flatten(2))
-    return (
-        ds0.to(v.dtype),
-        einsum("vc,vc->", dve, table.double()).to(v.dtype),
-        (s1 * dve).to(v.dtype),
-    )
+    ds1 = einsum("vc,vc->", dve, table.double())
+    return tuple(x.to(v.dtype) for x in (ds0, ds1, s1 * dve))

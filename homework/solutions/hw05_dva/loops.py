@@ -31,23 +31,15 @@ def pair_bytes(batch, tokens, width, size):
 def parameters(plan, layers, width, vocabulary, context):
     nn = torch.nn
     with torch.device("meta"):
-        parts = [
-            nn.Embedding(vocabulary, width),
-            nn.Embedding(context, width),
-            nn.LayerNorm(width),
-            nn.Linear(width, vocabulary, bias=False),
-        ]
+        parts = [nn.Embedding(vocabulary, width), nn.Embedding(context, width)]
+        parts += [nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)]
         for _ in range(layers):
             matrices = 3 if plan == "gpt2" else 5
-            parts += [nn.LayerNorm(width)] + [
-                nn.Linear(width, width, bias=False) for _ in range(matrices)
-            ]
+            parts += [nn.LayerNorm(width)]
+            parts += [nn.Linear(width, width, bias=False) for _ in range(matrices)]
             if plan == "gpt2":
-                parts += [
-                    nn.LayerNorm(width),
-                    nn.Linear(width, 4 * width),
-                    nn.Linear(4 * width, width),
-                ]
+                parts += [nn.LayerNorm(width)]
+                parts += [nn.Linear(width, 4 * width), nn.Linear(4 * width, width)]
             if plan in ("gpt2", "dva-wo"):
                 parts += [nn.Linear(width, width)]
     return sum(p.numel() for part in parts for p in part.parameters())
@@ -78,13 +70,8 @@ def predict_cost():
 def reading_counter_example():
     A = torch.zeros(3, 3, dtype=torch.float64)
     A[:, 1] = 1.0
-    return (
-        torch.tensor(2),
-        A,
-        torch.eye(3),
-        torch.diag(torch.tensor([1.0, 5.0, 9.0])),
-        torch.ones(3, 3),
-    )
+    gates = torch.diag(torch.tensor([1.0, 5.0, 9.0]))
+    return torch.tensor(2), A, torch.eye(3), gates, torch.ones(3, 3)
 
 
 def dva_tiles(scores, v, qr, kr, tile):
@@ -95,9 +82,8 @@ def dva_tiles(scores, v, qr, kr, tile):
         if out is None:
             out, lse = here, here_lse
         else:
-            share = torch.sigmoid(here_lse - lse)[
-                :, None
-            ]  # linear in the weights: whole outputs can be merged
+            # linear in the weights: whole outputs can be merged
+            share = torch.sigmoid(here_lse - lse)[:, None]
             out, lse = out + share * (here - out), torch.logaddexp(lse, here_lse)
         outs.append(out)
     return torch.stack(outs)

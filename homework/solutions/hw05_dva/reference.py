@@ -25,10 +25,8 @@ def parameters(plan, layers, width, vocabulary, context):
     attention = norm + 3 * square
     output = square + width
     mlp = norm + 8 * square + 5 * width
-    layer = (
-        attention + {"gpt2": output + mlp, "dva": 2 * square, "dva-wo": 2 * square + output}[plan]
-    )
-    return 2 * vocabulary * width + context * width + layers * layer + norm
+    more = {"gpt2": output + mlp, "dva": 2 * square, "dva-wo": 2 * square + output}[plan]
+    return 2 * vocabulary * width + context * width + layers * (attention + more) + norm
 
 
 def dva_backward(A, v, qr, kr, dout):
@@ -55,21 +53,15 @@ def predict_cost():
 
 def reading_counter_example():
     """Both queries look at both keys evenly; only their gates differ."""
-    return (
-        2,
-        torch.full((2, 2), 0.5),
-        torch.zeros(2, 1),
-        torch.tensor([[0.0], [2.0]]),
-        torch.ones(2, 1),
-    )
+    gates = torch.tensor([[0.0], [2.0]])
+    return 2, torch.full((2, 2), 0.5), torch.zeros(2, 1), gates, torch.ones(2, 1)
 
 
 def dva_tiles(scores, v, qr, kr, tile):
     m = torch.full_like(scores[:, :1], float("-inf"))  # (T,1)
     total, o, r, out = torch.zeros_like(m), torch.zeros_like(qr), torch.zeros_like(qr), []
-    for s, v_tile, kr_tile in zip(
-        scores.split(tile, 1), v.split(tile), kr.split(tile), strict=True
-    ):
+    tiles = zip(scores.split(tile, 1), v.split(tile), kr.split(tile), strict=True)
+    for s, v_tile, kr_tile in tiles:
         new = torch.maximum(m, s.amax(1, keepdim=True))
         shrink, p = (m - new).exp(), (s - new).exp()  # (T,1), (T,tile)
         total = total * shrink + p.sum(1, keepdim=True)

@@ -11,11 +11,8 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
     D, outs = x.shape[2] // heads, []
     wide = torch.cat([a.expand(D) for a in alpha])  # (C,)
     for sequence, length in zip(x, lengths, strict=True):
-        q, k, v = (
-            sequence @ wq,
-            sequence[:length] @ wk,
-            sequence[:length] @ wv + wide * F.relu(sequence[:length]),
-        )
+        seen = sequence[:length]
+        q, k, v = sequence @ wq, seen @ wk, seen @ wv + wide * F.relu(seen)
         parts = zip(q.split(D, 1), k.split(D, 1), v.split(D, 1), strict=True)
         outs.append(torch.cat([F.scaled_dot_product_attention(*part) for part in parts], 1))
     return torch.stack(outs)

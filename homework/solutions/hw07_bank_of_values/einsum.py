@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import einsum
 
-ROWS = dict(enumerate("v av 1 a1 1 a1 ax x ax hv1 abv1 hvx abvx".split(), 1))
+OF_V, OF_OTHER = "1a0000000haha", "001a1aa1ahbhb"  # for each row the share of V, and of v1 or vx
 
 
 def chosen_by(rule, layers):
@@ -28,22 +28,11 @@ def which_rules(picked, layers):
 def value(row, layer, layers, v, v1, vx, a, b):
     rule = "every second" if row in (4, 7) else "last third"
     changed = layer > 0 if row == 3 else bool(chosen_by(rule, layers)[layer])
-    plan, row = (ROWS[row], row) if changed else (ROWS[1], 1)
-    of_v = {"h": 0.5, "a": a}[plan[0]] if row >= 10 else 0.0
-    of_v = of_v if row > 2 else (a if row == 2 else 1.0)
-    other = (
-        0.5
-        if row in (10, 12)
-        else b
-        if row in (11, 13)
-        else 0.0
-        if row <= 2
-        else a
-        if plan[0] == "a"
-        else 1.0
-    )
-    streams = torch.stack([v, v1 if plan[-1] == "1" else vx])
-    return einsum("s,s...->...", torch.tensor([of_v, other]).to(v.dtype), streams)
+    numbers = {"0": 0.0, "1": 1.0, "h": 0.5, "a": a, "b": b}
+    at = row - 1 if changed else 0
+    shares = torch.tensor([numbers[OF_V[at]], numbers[OF_OTHER[at]]])
+    streams = torch.stack([v, v1 if row in (3, 4, 5, 6, 10, 11) else vx])
+    return einsum("s,s...->...", shares.to(v.dtype), streams)
 
 
 def aligned_table(embedding, w):
@@ -56,9 +45,8 @@ def bov_attention(q, k, ids, table, gamma):
     one_hot = F.one_hot(ids, len(table)).double()
     q = q.unflatten(2, (k.shape[2], -1))  # (B,T,G,R,D)
     scores = einsum("btgrd,bsgd->bgrts", q, k) / q.shape[-1] ** 0.5
-    scores = scores + torch.full(scores.shape[-2:], -torch.inf).triu(
-        scores.shape[-1] - scores.shape[-2] + 1
-    )
+    T, S = scores.shape[-2:]
+    scores = scores + torch.full((T, S), -torch.inf).triu(S - T + 1)
     masses = einsum("bgrts,bsv->bgrtv", scores.softmax(-1), one_hot)
     return (gamma * einsum("bgrtv,vgd->btgrd", masses, table)).flatten(2, 3).to(kind)
 
@@ -74,13 +62,11 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     square = width * width
 
     def cost(kept):
-        return 6 * ((11 * layers + kept) * square + vocabulary * width) + sum(
-            12 * width * w for w in windows
-        )
+        matrices = (11 * layers + kept) * square + vocabulary * width
+        return 6 * matrices + sum(12 * width * w for w in windows)
 
-    return cost(layers - without), (cost(layers) - cost(layers - without)) / cost(
-        layers - without
-    ) * 100
+    mine = cost(layers - without)
+    return mine, (cost(layers) - mine) / mine * 100
 
 
 def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):

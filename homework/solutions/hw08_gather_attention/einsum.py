@@ -29,11 +29,8 @@ def flash(q, k, v, prefix, block_m, block_n):
     scores, T = causal(q, k, prefix), len(q)
     ends = torch.clamp(torch.arange(block_m, T + block_m, block_m), max=T).clamp(min=prefix)
     visited = torch.div(ends + block_n - 1, block_n, rounding_mode="floor")
-    return (
-        einsum("ts,se->te", scores.softmax(1), v.double()).to(q.dtype),
-        scores.logsumexp(1).to(q.dtype),
-        visited,
-    )
+    out = einsum("ts,se->te", scores.softmax(1), v.double())
+    return out.to(q.dtype), scores.logsumexp(1).to(q.dtype), visited
 
 
 def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
@@ -52,11 +49,8 @@ def split_decode(q, k, ids, table, gain, splits):
     mine = torch.where(owner[None] == torch.arange(splits)[:, None], 0.0, -torch.inf)  # (splits,S)
     scores = scores[None] + mine[..., None]  # (splits,S,H)
     parts = einsum("nsh,she->nhe", scores.softmax(1), table.double()[ids])
-    out = einsum(
-        "sh,she->he",
-        scores.flatten(0, 1).softmax(0).unflatten(0, (splits, S)).sum(0),
-        table.double()[ids],
-    )
+    whole = scores.flatten(0, 1).softmax(0).unflatten(0, (splits, S)).sum(0)
+    out = einsum("sh,she->he", whole, table.double()[ids])
     return parts.to(kind), scores.logsumexp(1).to(kind), (gain * out).to(kind)
 
 

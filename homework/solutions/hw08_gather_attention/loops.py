@@ -33,11 +33,8 @@ def flash(q, k, v, prefix, block_m, block_n):
         lse.append((k[:end] @ q[t] / q.shape[1] ** 0.5).logsumexp(0))
         if t % block_m == block_m - 1 or t == len(q) - 1:
             visited.append((end - 1) // block_n + 1)
-    return (
-        F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=seen)[0],
-        torch.stack(lse),
-        visited,
-    )
+    out = F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=seen)[0]
+    return out, torch.stack(lse), visited
 
 
 def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
@@ -68,10 +65,8 @@ def histogram_decode(scores, ids, table, gain):
 
 
 def table_gradient(P, dout, ids, table, gain):
-    table, gain = (
-        table.clone().requires_grad_(),
-        torch.tensor(gain, dtype=table.dtype, requires_grad=True),
-    )
+    table = table.clone().requires_grad_()
+    gain = torch.tensor(gain, dtype=table.dtype, requires_grad=True)
     return torch.autograd.grad(gain * P @ table[ids], (table, gain), dout)
 
 

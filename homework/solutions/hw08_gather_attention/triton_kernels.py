@@ -51,24 +51,10 @@ def softmax_rows(x, lengths, block):
 
 @triton.jit
 def flash_kernel(
-    q,
-    k,
-    v,
-    ids,
-    table,
-    out,
-    lse,
-    visited,
-    gain,
-    scale,
-    T,
-    prefix,
-    D: tl.constexpr,
-    E: tl.constexpr,
-    NAMED: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
+    q, k, v, ids, table, out, lse, visited, gain, scale, T, prefix,
+    D: tl.constexpr, E: tl.constexpr, NAMED: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
     """NAMED: a row of the table, which ids name, is added to every value."""
     first = tl.program_id(0) * BLOCK_M
     queries, d, e = first + tl.arange(0, BLOCK_M), tl.arange(0, D), tl.arange(0, E)
@@ -105,25 +91,10 @@ def launch(q, k, v, prefix, block_m, block_n, ids=None, table=None, gain=0.0):
     q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
     programs = triton.cdiv(T, block_m)
     out, lse, visited = q.new_empty(T, E), q.new_empty(T), torch.empty(programs, dtype=torch.int32)
-    flash_kernel[programs,](
-        q,
-        k,
-        v,
-        v if ids is None else ids,
-        v if table is None else table.contiguous(),
-        out,
-        lse,
-        visited,
-        gain,
-        D**-0.5,
-        T,
-        prefix,
-        D=D,
-        E=E,
-        NAMED=ids is not None,
-        BLOCK_M=block_m,
-        BLOCK_N=block_n,
-    )
+    named = (v, v) if ids is None else (ids, table.contiguous())
+    tensors, sizes = (q, k, v, *named, out, lse, visited), dict(BLOCK_M=block_m, BLOCK_N=block_n)
+    sizes |= dict(D=D, E=E, NAMED=ids is not None)
+    flash_kernel[programs,](*tensors, gain, D**-0.5, T, prefix, **sizes)
     return out, lse, visited
 
 
@@ -137,21 +108,9 @@ def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
 
 @triton.jit
 def decode_kernel(
-    q,
-    k,
-    ids,
-    table,
-    parts,
-    lse,
-    S,
-    H,
-    G,
-    SIZE,
-    scale,
-    D: tl.constexpr,
-    E: tl.constexpr,
-    LANES: tl.constexpr,
-):
+    q, k, ids, table, parts, lse, S, H, G, SIZE, scale,
+    D: tl.constexpr, E: tl.constexpr, LANES: tl.constexpr,
+):  # fmt: skip
     """One split of one query head, its keys all at once."""
     split, h = tl.program_id(0), tl.program_id(1)
     g = h // (H // G)  # the key head that it shares with its neighbours
@@ -174,22 +133,9 @@ def split_decode(q, k, ids, table, gain, splits):
     (S, G, D), H, E = k.shape, len(q), table.shape[2]
     size = triton.cdiv(S, splits)
     parts, lse = q.new_empty(splits, H, E), q.new_empty(splits, H)
-    decode_kernel[splits, H](
-        q.contiguous(),
-        k.contiguous(),
-        ids,
-        table.contiguous(),
-        parts,
-        lse,
-        S,
-        H,
-        G,
-        size,
-        D**-0.5,
-        D=D,
-        E=E,
-        LANES=triton.next_power_of_2(size),
-    )
+    tensors = (q.contiguous(), k.contiguous(), ids, table.contiguous(), parts, lse)
+    sizes = dict(D=D, E=E, LANES=triton.next_power_of_2(size))
+    decode_kernel[splits, H](*tensors, S, H, G, size, D**-0.5, **sizes)
     return parts, lse, gain * (lse.softmax(0)[..., None] * parts).sum(0)
 
 
