@@ -3,44 +3,19 @@
 import ast
 import copy
 
-OPERATORS = {
-    ast.Add: [ast.Sub],
-    ast.Sub: [ast.Add],
-    ast.Mult: [ast.Div],
-    ast.Div: [ast.Mult],
-    ast.FloorDiv: [ast.Mult],
-    ast.Mod: [ast.Mult],
-    ast.Pow: [ast.Mult],
-    ast.Lt: [ast.LtE, ast.Gt],
-    ast.LtE: [ast.Lt, ast.GtE],
-    ast.Gt: [ast.GtE, ast.Lt],
-    ast.GtE: [ast.Gt, ast.LtE],
-    ast.Eq: [ast.NotEq],
-    ast.NotEq: [ast.Eq],
-    ast.And: [ast.Or],
-    ast.Or: [ast.And],
-    ast.BitAnd: [ast.BitOr],
-    ast.BitOr: [ast.BitAnd],
-    ast.In: [ast.NotIn],
-    ast.NotIn: [ast.In],
-}
-NAMES = {
-    "mean": "sum",
-    "sum": "mean",
-    "triu": "tril",
-    "tril": "triu",
-    "max": "min",
-    "min": "max",
-    "amax": "amin",
-    "cos": "sin",
-    "sin": "cos",
-    "exp": "sigmoid",
-    "sigmoid": "exp",
-    "relu": "abs",
-    "cumsum": "cumprod",
-    "argmax": "argmin",
-    "repeat_interleave": "repeat",
-}
+
+def both_ways(*pairs):
+    return {one: [other] for pair in pairs for one, other in (pair, pair[::-1])}
+
+
+OPERATORS = both_ways((ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or))
+OPERATORS |= both_ways((ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.BitAnd, ast.BitOr))
+OPERATORS |= dict.fromkeys((ast.FloorDiv, ast.Mod, ast.Pow), [ast.Mult])
+OPERATORS |= {ast.Lt: [ast.LtE, ast.Gt], ast.LtE: [ast.Lt, ast.GtE]}
+OPERATORS |= {ast.Gt: [ast.GtE, ast.Lt], ast.GtE: [ast.Gt, ast.LtE]}
+NAMES = both_ways(*map(str.split, ("mean sum", "triu tril", "max min", "cos sin", "exp sigmoid")))
+NAMES |= dict(amax=["amin"], argmax=["argmin"], cumsum=["cumprod"], relu=["abs"])
+NAMES |= dict(repeat_interleave=["repeat"])
 
 
 def slips(node):
@@ -70,7 +45,8 @@ def slips(node):
     elif isinstance(node, ast.Constant) and isinstance(node.value, float):
         yield changed(value=node.value * 1.25 or 1.0)
     elif isinstance(node, ast.Attribute) and node.attr in NAMES:
-        yield changed(attr=NAMES[node.attr])
+        for other in NAMES[node.attr]:
+            yield changed(attr=other)
     elif isinstance(node, ast.IfExp):
         yield changed(body=node.orelse, orelse=node.body)
     elif isinstance(node, ast.Slice) and (node.lower is None) != (node.upper is None):

@@ -297,8 +297,7 @@ after: Whatever was summed is relative to the largest score so far; when a large
     | which is where many kernels have had their NaN. minimal/kernels/forward.py: absorb is this
     | loop as a Triton kernel, in base 2. One solution takes an ordinary sum over each prefix
     | instead: the same numbers, but it reads a score again for every later tile.
-14 | when the maximum grows, what was summed under the old maximum must shrink by exp(old - new):
-   | your running sum did not
+14 | when the maximum grows, what was summed shrinks by exp(old - new): your running sum did not
      hint: before you add to it: total = total * exp(m - new)
      total[t] * shrink => total[t]
 14 | your running sum shrinks when the maximum grows, your running output does not
@@ -497,8 +496,7 @@ takes: medium, 10 minutes
 hint: Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / heads;
     | the MLP has three of C × hidden. And one output head, C × V.
 hint: Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.
-hint: QKᵀ and AV: each 2 · D · context forward for a token and a QUERY head, in every layer, and
-    | twice that backward.
+hint: QKᵀ and AV: a token, QUERY head and layer takes 2 · D · context forward, twice that backward.
 after: A weight costs a multiplication and an addition forward, and the same twice backward, for the
     | gradient of its input and for its own: 6 in all; a look-up multiplies nothing, so the
     | embedding is free and the head costs C times V. Grouping makes W_K, W_V and the cache smaller,

@@ -451,8 +451,7 @@ after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a c
 8 | you corrected the values and then attended; the correction is added to the attention's output
     @ v[b, :, h] => @ (v[b, :, h] + lam[h] * (v1 - v)[b, :, h])
     and: + lam[h] * (v1[b, at, h] - v[b, at, h]) =>
-4 | you corrected query t with the values of position t; the queries are the LAST T of S, so it
-  | stands at t + S - T
+4 | you corrected query t with the values of position t; of S positions it stands at t + S - T
     t + S - T => t
 8 | you gave every head the strength of head 0; head h has lam[h]
     lam[h] => lam[0]
@@ -507,8 +506,7 @@ after: The averages are passed on, but what is averaged are the blocks' raw outp
 12 | that is notebook 04's DenseFormer: an average of everything, after every block. Here only every
    | `dilation`-th output enters one, and one follows only every `period`-th block
      X = [x] => X, dilation, period = [x], 1, 1
-12 | you took the outputs 0, dilation, 2 dilation, …; they are counted back from the newest, so the
-   | newest always takes part
+12 | you took the outputs 0, dilation, 2 dilation, …; they are counted back from the newest
      range(n + 1, -1, -dilation) => range(0, n + 2, dilation)
  8 | you averaged after blocks 0, period, …; an average follows once `period` blocks have run, so
    | first after block period - 1

@@ -67,16 +67,14 @@ after: A layer can read only what was computed before it, and a layer that sees 
     | is then two lists of layer numbers, and the cache is the distinct ones among them. In the
     | package every plan is a line of minimal/variants.py: PLANS, and a source that reads another
     | layer keeps nothing itself: minimal/model/values.py: Layer.
-10 | that is notebook 05's table, for layers that all see everything: here a layer shares only with
-   | layers of its own window
+10 | that is notebook 05's table; here a layer shares only with layers of its own window
      if windows[m] == window =>
  4 | you let each layer read the values of the one below it with its window; SVFormer's layers all
    | read those of the first (Eq 10), here the first with their window
      kind[0] => kind[-2:][0]
  3 | in CLA the second layer of a pair has no keys or values of its own: it reads the first's
      plan in ("share-k2", "cla") => plan == "share-k2"
- 3 | you took the nearest anchor of its window, even one that lies above; a layer can only read what
-   | was computed before it
+ 3 | you took the nearest anchor of its window, even one above; a layer reads what was made before
      max(m for m in kind if m in anchors) => min([m for m in anchors if windows[m] == window],
    | key=lambda m: (abs(m - n), m))
  4 | SVFormer's layers share within their window: the first layer WITH IT, not layer 0

@@ -57,14 +57,12 @@ after: The last layers read the same tables in the same order, 0 with 13, 1 with
     | three tables serve six layers and each learns from two places. A value needs attention to
     | carry it, so the gap of layer 7 costs nothing where it lies, and would move the rule at either
     | end. In the package: minimal/model/pieces.py: modded_value, scaled to other depths.
-8 | those are notebook 06's layers, counted among all; a layer without attention has no values, so
-  | neither end counts it
+8 | those are notebook 06's layers, counted among all; neither end counts one without attention
     if n not in without =>
 8 | a layer without attention passes its table on to the next one inwards; yours is lost
     if n not in without =>
     and: return reads => return [-1 if n in without else t for n, t in enumerate(reads)]
-8 | you mirrored the second half; the tables come in the same order again: with 16 layers, 0 with
-  | 13, 1 with 14, 2 with 15
+8 | you mirrored the second half; of 16 layers, 0 goes with 13, 1 with 14, 2 with 15
     able[t - tables] => able[-1 - t]
 8 | the last layers read the tables too
     reads[able[t - tables]] = t =>
@@ -325,8 +323,7 @@ after: In the first part ve has a root mean square of one, like the normalised v
     | are equally long, the lengths cancel and only the lambdas are left. Otherwise the ratio of the
     | lambdas is no share of anything. notebooks/evidence/lab/studies.py: layer_shares
     | therefore measures sizes of what arrives, on text, and not coefficients.
- 6 | your second number is the first again; it must look at the vectors: ve is not normalised, so
-   | its lambda says little
+ 6 | your second number is the first again; it looks at the vectors, for ve is not normalised
      (other / (own + other)).mean() => b / (a + b)
 10 | take absolute values: a negative lambda contributes as well
      abs(s0), abs(s1) => s0, s1

@@ -53,8 +53,7 @@ after: A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs b
     | is bypassed is the matrix W_V and not attention. Padding is hidden by -inf before the softmax;
     | one solution cuts the padded keys off, which is the same. In the package:
     | minimal/model/values.py: Bypass, mixed in by minimal/encoder/bypass.py: plan.
-10 | you added alpha relu(x) to attention's output; it is added to the VALUES, so attention weighs
-   | it like everything else
+10 | you added alpha relu(x) to attention's output; it is added to the VALUES, which are weighed
      (v + alpha[h] * y) => v + alpha[h] * y
 10 | you took relu of W_V x; the bypass is relu of x itself, past W_V
      np.maximum(x[b][:, part], 0) => np.maximum(v, 0)
@@ -355,8 +354,7 @@ in: f1, words_of
 12 | a person is scored as a prediction is: the best over the others' texts, not their mean
      max([f1(gold, other) for other in others], default=1.0) => sum(f1(gold, other) for other in
    | others) / len(others) if others else 1.0
- 5 | that is notebook 08's rule (SQuAD v1), 0 where nothing is in common; two texts of which nothing
-   | is left agree: F1 is 1
+ 5 | that is notebook 08's rule (SQuAD v1); two texts of which nothing is left agree: F1 is 1
      float(p == g) => 0.0
 12 | drop the articles a, an, the before you compare
      text = ARTICLES.sub(" ", text) =>
@@ -524,8 +522,7 @@ after: A sum of K streams has K variances and K (K - 1) covariances, each with b
 8 | those are notebook 08's terms for a sum of two; here any number is added, with an entry a pair
     => (weights[0] ** 2 * streams[0].var(), weights[1] ** 2 * streams[1].var(), 2 * weights[0] *
   | weights[1] * np.cov(streams[:2], ddof=0)[0, 1])
-8 | the 2 before a covariance stands there because a pair has two entries, (i, j) and (j, i); you
-  | wrote it into both
+8 | the 2 before a covariance stands for two entries, (i, j) and (j, i); you wrote it into both
     scale = => scale = (1 + (i != j)) *
 8 | divide by N here (the variance of these numbers, not an estimate from a sample)
     / N => / (N - 1)

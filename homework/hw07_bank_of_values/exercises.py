@@ -92,8 +92,7 @@ after: In a model of 4 layers the last third and the last half are the same two 
     | package: minimal/model/plan.py: last_third, minimal/model/plan.py: alternate and
     | minimal/model/plan.py: second_half.
 in: targets
-4 | you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not divide
-  | has one target more
+4 | you rounded 2L/3 up; the first target is 2L/3 rounded down
     2 * layers // 3 => -(-2 * layers // 3)
 4 | every second layer is counted from the LAST one down: the last layer is always a target
     (layers - 1) % 2 => 0
@@ -255,8 +254,7 @@ after: The mean of n points has the smallest sum of squared distances from them,
     | layer's own. In the package: minimal/model/init.py: align, which fills a shared table with the
     | rows of one matrix.
 in: normed
-8 | that is the table of one layer; the others start with a neighbour's values. Which table is
-  | closest to all of them?
+8 | that is the table of one layer; which is closest to those of all?
     tables.mean(0) => tables[0]
 8 | you added what the layers make; the table that is closest to all lies in their middle
     tables.mean(0) => tables.sum(0)

@@ -43,6 +43,16 @@ def empty(*shape):
     return torch.full(shape, int(UNSTORED), dtype=torch.int32).view(torch.float32)
 
 
+def row_by_row(lanes, whole=False):
+    """A launch with a program a row of x, which stores a number, or the whole row."""
+
+    def launch(x, size):
+        out = empty(*x.shape) if whole else empty(len(x))
+        return Launch((len(x),), (x, out, x.shape[1]), {lanes: size}, (out,))
+
+    return launch
+
+
 def unstored(array):
     """Where an array still is as `empty` made it."""
     bits = np.ascontiguousarray(array)

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+from homework.marking import Part, drawn, normals
+
 
 def like(h, array):
     """The array as a tensor, where h is one; numbers of h's kind."""
@@ -138,6 +140,20 @@ class WithTables(Unwritten):
     def __init__(self, r, layers):
         super().__init__(r, layers)
         self.tables = [Single(r.normal(size=self.table.shape)) for _ in self.layers]
+
+
+def layers_of(model):
+    """The parts of an exercise that asks such a model of three layers for the values of one."""
+
+    @drawn
+    def layer(r, n):
+        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+        made, ids = model(r, 3), r.integers(0, 7, (2, 5))
+        ids[:, 3] = ids[:, 1]  # a token that occurs twice
+        return made, n, h, v1 if n else None, ids  # the first has no v1 yet
+
+    yield Part("the first layer", 1, layer(0))
+    yield Part("a deeper layer", 2, [layer(1), layer(2), layer(1)])
 
 
 # ---- something to train --------------------------------------------------------------------------

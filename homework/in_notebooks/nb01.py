@@ -135,8 +135,7 @@ hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
     q, k) => *(x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k)))
 2 | you multiplied queries with queries; the second factor is a key
     q, k) => q, q)
-2 | your heads meet each other, position by position: put heads before positions first,
-  | q.transpose(1, 2)
+2 | your heads meet each other at each position: put heads before positions, q.transpose(1, 2)
     bshd->bhts => btgd->bthg
 2 | your keys are not turned: q @ k.transpose(-1, -2), so that the sum is over features
     => q.swapaxes(1, 2) @ k.swapaxes(1, 2)
@@ -554,15 +553,13 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     total * shrink => total
 2 | when the largest score grows, what was summed shrinks by exp(m - largest): your out did not
     out * shrink => out
-2 | when the largest score grows, what was summed before must shrink by exp(m - largest): neither
-  | your total nor your out did
+2 | when the largest score grows, what was summed shrinks by exp(m - largest): neither of yours did
     np.exp(m - largest) => 1
 2 | your largest score is that of this tile alone; take the larger of it and m
     np.maximum(m, scores.max(-1, keepdims=True)) => scores.max(-1, keepdims=True)
 3 | you divided by the total in this tile; that is done once, after the last one
     return largest, total, out => return largest, total, out / total
-3 | your total counts scores but not their weights: it grows by the sum of exp(score - largest), not
-  | by the number of scores
+3 | your total counts scores, not their weights: it grows by the sum of exp(score - largest)
     e.sum(-1, keepdims=True) => scores.shape[-1]
 3 | your exponents are the scores themselves; subtract the largest score so far first
     scores - largest => scores

@@ -47,8 +47,7 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
-  | square, measured from zero
+3 | you divided by the standard deviation, from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
 3 | you divided by .std(), measured from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
@@ -179,8 +178,7 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
   | in 2017). Here only what a branch reads is normed
     x + layer.attention => h + layer.attention
     and: x + layer.mlp => norm(x) + layer.mlp
-4 | your stream itself is normed behind attention: x = x + layer.attention(h, v), and the norm only
-  | for what the MLP reads
+4 | your stream itself is normed behind attention; only what the MLP reads is normed
     x + layer.attention(h, v) => norm(x + layer.attention(h, v))
 4 | your branches replace the stream; what they return is added to it
     x + layer.attention => layer.attention
@@ -251,8 +249,7 @@ takes: medium, 8 minutes
 hint: for ids, targets in batches: four things happen in it, and a number is kept.
 hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); optimizer.step().
     | Keep loss.item(), a number without its history.
-3 | your gradients pile up: backward ADDS to what is there, so clear it once for every batch, with
-  | optimizer.zero_grad()
+3 | your gradients pile up: backward ADDS, so clear them for every batch: optimizer.zero_grad()
     slope = 2 => slope = (slope if losses[1:] else 0) + 2
 4 | your losses are those of a model that never moves: is backward or step missing, or are the
   | gradients cleared between the two?
@@ -277,8 +274,7 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
     * slope => * slope * 2
 4 | you read the batches from the last to the first; their order is that of the list
     batches.pairs => batches.pairs[::-1]
-4 | you divided the loss by the number of batches before backward: every batch has a step of its
-  | own, from its whole loss
+4 | you divided the loss by the number of batches; every batch has a step of its own
     * slope => * slope / len(batches.pairs)
 4 | your list has one entry: append inside the loop, for every batch
     losses) => losses[-1:])
@@ -533,18 +529,7 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
 """)
 
 
-@drawn
-def at_layer(r, n):
-    """A model of three layers, asked for the values of one; the first has no v1 yet."""
-    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-    ids = r.integers(0, 7, (2, 5))
-    return models.Unwritten(r, 3), n, h, v1 if n else None, ids
-
-
-@unit.exercise(
-    Part("the first layer", 1, at_layer(0)),
-    Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-)
+@unit.exercise(*models.layers_of(models.Unwritten))
 def value(self, n, h, v1, ids):
     """The values of layer n: half its own, self.layers[n].value(h), half the first layer's, v1. The
     first layer (n = 0, and v1 is None) keeps its own. h and v1 (B, T, C), ids (B, T) -> (B, T, C).

@@ -34,8 +34,7 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
 2 | you looked `back` positions AHEAD, where the mask lets no weight through: queries are rows, keys
   | are columns, so the key stands at column t - back
     head[t, t - back] => head[t - back, t]
-3 | you took column `back` of every query; the key that is meant moves along with the query: it
-  | stands at t - back
+3 | you took column `back` of every query; the key moves along with the query: t - back
     head[t, t - back] => head[t, back]
 2 | you divided by all T queries; the first `back` of them have no such key and do not count
     found.mean(1) => found.sum(1) / T
@@ -100,8 +99,7 @@ in: entropy_of
 3 | you averaged the heads' entropies; average the heads' maps first, then take one entropy
     entropy_of(received / received.sum()) => np.mean([entropy_of(head.sum(0) / head.sum()) for
   | head in text])
-3 | you averaged the maps of all texts; every text has its own tokens: an entropy for each text
-  | first, then their mean
+3 | you averaged the maps of all texts; an entropy for each text comes first, then their mean
     text in A => text in [A.mean(0)]
 4 | importance must sum to 1 before its entropy is taken: divide by the total
     / received.sum() =>
@@ -165,8 +163,7 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     units(h) => h
     and: - T) => - (h**2).sum((1, 2)))
     units(h) => h
-2 | that is twice the mean: in the square of a sum each pair stands twice, so divide by T (T - 1),
-  | not by half of it
+2 | that is twice the mean: the square of a sum has each pair twice, so divide by T (T - 1)
     / (T * (T - 1)) => / (T * (T - 1) / 2)
 2 | you divided by T (T - 1), but the T cosines of a token with itself are still in the sum
     - T) => )
@@ -236,8 +233,7 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
     values[::-1] => np.sqrt(np.abs(values[::-1]) * len(text))[: len(text)]
 4 | that is the spectrum of the SUM of v vᵀ; Eq 12 divides by the number of tokens
     / len(text) =>
-1 | with fewer tokens than features svdvals gives T values only; the eigenvalues are C, and those
-  | that are missing are 0
+1 | with fewer tokens than features svdvals gives T values; there are C eigenvalues, the others 0
     [::-1] => [::-1][: len(text)]
 4 | you took products of tokens with tokens, (T, T); the second moment is (C, C): v.mT @ v
     text.T @ text => text @ text.T

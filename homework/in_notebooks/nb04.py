@@ -25,13 +25,11 @@ hint: V[-1] is what this layer made itself. Which of the others is the first lay
 hint: (V[-1] + V[0]) / 2
 2 | you added the values of the layer below; ResFormer always adds those of the FIRST layer
     V[0] => V[-2]
-2 | that is the mean of all layers so far (Eq 5 of the paper); Eq 7 takes two of them, this layer's
-  | and the first one's
+2 | that is the mean of all layers so far (Eq 5); Eq 7 takes two, this layer's and the first one's
     => V.mean(0)
 3 | you added the two; Eq 7 takes half of each
     / 2 =>
-3 | those are the first layer's values alone, which is SVFormer (notebook 05); here this layer's own
-  | are the other half
+3 | those are the first layer's values alone, as in SVFormer; this layer's own are the other half
     => V[0]
 3 | V[1] is the SECOND layer's; the first layer's values are V[0]
     V[0] => V[1]
@@ -111,8 +109,7 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
 3 | you took notebook 01's mask for T queries and 2 T keys: it takes the keys of layer n for an
   | older text and shows all of them. The causal square is needed twice, side by side
     [seen, seen] => [np.ones((T, T)), seen]
-3 | you added two attentions: the weights of a query then sum to 2. Eq 2 has ONE softmax over the
-  | keys of both layers
+3 | you added two attentions, so weights sum to 2: Eq 2 has ONE softmax over the keys of both
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3)
 3 | you divided the scores by D; wanted its root
     np.sqrt(D) => D
@@ -154,8 +151,7 @@ hint: … + lam * (v1 - v)
     (v1 - v) => (v1 - v.sum(1, keepdims=True))
 3 | the correction has the wrong sign: it adds what only the first layer has, lam (V_1 - V_n)
     (v1 - v) => (v - v1)
-2 | you corrected the values and then attended; lam (V_1 - V_n) goes PAST the map: add it to what
-  | attention puts out
+2 | you corrected the values and then attended; lam (V_1 - V_n) goes PAST the map, to the output
     => np.einsum("bhts,bshd->bthd", A, v + lam * (v1 - v))
 3 | you added lam V_1 and forgot to take lam V_n away
     (v1 - v) => v1

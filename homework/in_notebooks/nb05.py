@@ -9,17 +9,7 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb05_svformer", "SVFormer and the KV cache")
 
 
-@drawn
-def at_layer(r, n):
-    """A model of three layers, asked for the values of one; the first has no v1 yet."""
-    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-    return models.Unwritten(r, 3), n, h, v1 if n else None, r.integers(0, 7, (2, 5))
-
-
-@unit.exercise(
-    Part("the first layer", 1, at_layer(0)),
-    Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-)
+@unit.exercise(*models.layers_of(models.Unwritten))
 def value(self, n, h, v1, ids):
     """The values of layer n in SVFormer. The first layer (n = 0, v1 is None) makes its own, by
     self.layers[n].value(h); every other has the first layer's, v1. h, v1 (B, T, C), ids (B, T).
@@ -282,8 +272,7 @@ hint: First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as man
 hint: Then attend as in notebook 01, with one query. What would a mask have to hide?
 hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: what
     | attention puts out, and the grown keys.
-2 | you put the new key in front of the cached ones; then keys and values belong to different
-  | tokens: it goes behind them
+2 | you put the new key in front of the cached ones; it goes behind them, as the values do
     [keys, k] => [k, keys]
 2 | your mask lets the new query see the first key only; it is the LAST of all positions and sees
   | everything that is kept: no mask is needed

@@ -3,24 +3,12 @@
 import numpy as np
 
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, drawn, normals
+from homework.marking import Part, Unit, drawn
 
 unit = Unit("nb06_value_embeddings", "Value embeddings")
 
 
-@drawn
-def at_layer(r, n):
-    """A model of three layers with a table each, asked for the values of one layer."""
-    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-    model, ids = models.WithTables(r, 3), r.integers(0, 7, (2, 5))
-    ids[:, 3] = ids[:, 1]  # a token that occurs twice
-    return model, n, h, v1 if n else None, ids
-
-
-@unit.exercise(
-    Part("the first layer", 1, at_layer(0)),
-    Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-)
+@unit.exercise(*models.layers_of(models.WithTables))
 def value(self, n, h, v1, ids):
     """The values of layer n: its own, self.layers[n].value(h), and added to them the rows that its
     own table has for these tokens, self.tables[n](ids). h (B, T, C), ids (B, T) -> (B, T, C).
@@ -296,8 +284,7 @@ in: length
     => length(b * y) / (length(a * x) + length(b * y))
 2 | your lengths have lost their root
     np.sqrt =>
-2 | you took the lengths of all tokens together, and the long ones decide; wanted the share of each
-  | token, then the mean
+2 | you took the lengths of all tokens together; wanted the share of each token, then the mean
     shares.append(right / (left + right)) => shares.append([left, right])
     and: np.mean(shares) => np.sum(shares, 0)[1] / np.sum(shares)
 1 | a length is never negative, whatever the sign of its weight

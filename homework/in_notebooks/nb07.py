@@ -48,8 +48,7 @@ takes: easy, 6 minutes
 hint: Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are (1,
     | S, C), qR[:, None] is (T, 1, C).
 hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None], sum over keys.
-1 | you multiplied qR and kR of the SAME token and offered that to everybody; the gate belongs to
-  | the query: qR_i with kR_j
+1 | you multiplied qR and kR of the SAME token; the gate belongs to the query: qR_i with kR_j
     qR[i] => qR[j]
 2 | your map is turned round: row i of a holds the weights with which query i looks at keys
     a[i, j] => a[j, i]
@@ -108,8 +107,7 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
     => qR * (a @ v + a @ kR)
 2 | the gate qR is missing, so that the second stream always comes through whole
     qR * =>
-1 | you multiplied qR and kR of the SAME token and offered that to everybody; the gate belongs to
-  | the query: qR_i with kR_j
+1 | you multiplied qR and kR of the SAME token; the gate belongs to the query: qR_i with kR_j
     qR * (a @ kR) => a @ (qR * kR)
 1 | you took kR of the query itself; the second stream is carried by the map, as v is: a @ kR
     (a @ kR) => kR

@@ -146,24 +146,15 @@ hint: return a * V, a * other, (V + other) / 2, a * V + b * other
 """)
 
 
-def model(r):
+@drawn
+def plan(r, sign):
     layers, width, hidden = r.integers(4, 30), 64 * r.integers(2, 12), 64 * r.integers(16, 40)
-    return layers, width, hidden
-
-
-def more(r):
-    layers, width, hidden = model(r)
-    return int(layers), int(width), int(hidden), int(layers * width * r.integers(50, 400)) + 5
-
-
-def fewer(r):
-    layers, width, hidden = model(r)
-    return int(layers), int(width), int(hidden), -int(layers * width * r.integers(50, 400)) - 5
+    return layers, width, hidden, sign * (layers * width * r.integers(50, 400) + 5)
 
 
 @unit.exercise(
-    Part("a plan with more parameters", 1, more),
-    Part("a plan with fewer", 1, fewer),
+    Part("a plan with more parameters", 1, plan(1)),
+    Part("a plan with fewer", 1, plan(-1)),
 )
 def equal_width(layers, width, hidden, extra):
     """The width of the feed-forward networks, to the nearest unit, with which a plan has as many

@@ -12,6 +12,7 @@ from homework.in_notebooks.kernels import (
     no_future,
     no_past,
     once,
+    row_by_row,
     told,
 )
 from homework.marking import Part, drawn, normals
@@ -93,16 +94,11 @@ hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] *
 # ---- sums ----------------------------------------------------------------------------------------
 
 
-def launch_row_sum(x, BLOCK):
-    out = empty(len(x))
-    return Launch((len(x),), (x, out, x.shape[1]), dict(BLOCK=BLOCK), (out,))
-
-
 @unit.exercise(
     Part("a row fills its block", 2, lambda r: (r.normal(size=(3, 8)), 8)),
     Part("idle lanes", 4, lambda r: (r.normal(size=(5, 6)), 8)),
     arguments="x, out, C, BLOCK: tl.constexpr",
-    launch=launch_row_sum,
+    launch=row_by_row("BLOCK"),
 )
 def row_sum(x, BLOCK):
     """out[r] = the sum of row r of x (rows, C), one program a row; BLOCK lanes, at least C."""
@@ -140,17 +136,12 @@ hint: tl.sum(row, 0) is one number; store it to out + tl.program_id(0).
 HILLS = np.repeat([100, -100], 4)  # exp of one is infinite in fp32, exp of the other 0
 
 
-def launch_softmax(x, BLOCK):
-    out = empty(*x.shape)
-    return Launch((len(x),), (x, out, x.shape[1]), dict(BLOCK=BLOCK), (out,))
-
-
 @unit.exercise(
     Part("a row fills its block", 3, lambda r: (r.normal(size=(3, 8)), 8)),
     Part("large numbers", 2, lambda r: (r.normal(size=(3, 8)) + HILLS, 8)),
     Part("idle lanes, large numbers", 3, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
     arguments="x, out, C, BLOCK: tl.constexpr",
-    launch=launch_softmax,
+    launch=row_by_row("BLOCK", whole=True),
     forbids=(once("x"),),
 )
 def softmax(x, BLOCK):
@@ -172,8 +163,7 @@ hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
     -np.inf => np.nan
 8 | divide by the sum of the exponentials, or a row does not sum to 1
     / e.sum(1, keepdims=True) =>
-5 | exp(100) is infinite in fp32, exp(-120) is 0, and inf / inf like 0 / 0 is NaN: subtract the
-  | row's maximum before exp
+5 | exp(100) is infinite in fp32, exp(-120) is 0, and 0 / 0 is NaN: subtract the row's maximum
     tile - tile.max(1, keepdims=True) => x.astype("f4")
 8 | exp is to the base e: tl.exp, not tl.exp2
     np.exp => np.exp2
@@ -312,11 +302,6 @@ hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop 
 """)
 
 
-def launch_online(x, N):
-    out = empty(len(x))
-    return Launch((len(x),), (x, out, x.shape[1]), dict(N=N), (out,))
-
-
 def far_apart(r):
     """Numbers so far apart that exp needs the running maximum, which occurs twice in a row."""
     x = r.normal(size=(3, 13)) * 100 - 300
@@ -328,7 +313,7 @@ def far_apart(r):
     Part("whole tiles", 3, lambda r: (r.normal(size=(3, 16)) * 4, 4)),
     Part("a ragged end", 5, far_apart),
     arguments="x, out, C, N: tl.constexpr",
-    launch=launch_online,
+    launch=row_by_row("N"),
     forbids=(once("x"), at_a_time("x", "N")),
 )
 def online(x, N):
@@ -437,8 +422,7 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
 16 | a query sees keys up to its own position: tl.where(key[None, :] <= t[:, None], score, -inf)
      key <= t => key < T
      and: t // M * M + M => T
-16 | within the tile of the diagonal keys behind the query are still seen: tl.where(key[None, :] <=
-   | t[:, None], score, -inf)
+16 | the tile of the diagonal shows keys behind the query: tl.where(key[None, :] <= t[:, None], …)
      key <= t => True
      key <= t => key < T
 16 | total shrinks when the maximum grows, your sums do not: sums * shrink[:, None]

@@ -37,8 +37,7 @@ takes: easy, 5 minutes
 hint: How uncertain is a difference of two numbers that are independent? Squares add up.
 hint: error = sqrt(new_error² + old_error²); z is the difference in units of it.
 hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
-2 | you divided by one model's error; BOTH scores are uncertain, and so their difference is more
-  | uncertain than either
+2 | you divided by one model's error; BOTH scores are uncertain, their difference even more
     np.sqrt(new_error**2 + old_error**2) => new_error
 2 | you divided by the old model's error alone; both scores are uncertain
     np.sqrt(new_error**2 + old_error**2) => old_error
@@ -171,8 +170,7 @@ hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @
     | >= d.sum().abs() * (1 - 1e-6)).double().mean().item()
 2 | you counted one direction; a mean as far on the OTHER side of zero is as surprising
     abs(flips @ d) => flips @ d * np.sign(d.sum())
-2 | you counted sums at or ABOVE that of d, with its sign; as far from zero means on either side:
-  | compare absolute values
+2 | you counted sums at or ABOVE that of d; as far from zero means on either side: take abs
     abs(flips @ d) => flips @ d
     and: ours = abs(d.sum()) => ours = d.sum()
 2 | the pattern that was measured counts as well: at least as far, not further

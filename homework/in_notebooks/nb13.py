@@ -239,8 +239,7 @@ hint: The ids before: the same tensor, one place to the right, with a column of 
 hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.
 3 | your slot depends on the id that comes next; wanted the id here and the one before
     shifted(here) => np.pad(here, ((0, 0), (0, 1)))[:, 1:]
-3 | your first slot knows the last id of the text (roll does that); before a text there is none,
-  | which counts as 0
+3 | your first slot knows the last id of the text (roll does that); before a text stands 0
     shifted(here) => np.roll(here, 1, 1)
 3 | cold water and water cold share your slot: each of the two ids has a factor of its own
     b * before => a * before
@@ -254,8 +253,7 @@ hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1
     a * here + b * before => b * here + a * before
 3 | c is missing
     + c =>
-3 | the remainder by 2**31 - 1 comes first, then that by rows: yours is missing, or comes last,
-  | where it changes nothing
+3 | the remainder by 2**31 - 1 comes first, then that by rows: yours is missing, or comes last
     % PRIME =>
 3 | the remainder by rows is missing: a slot is below rows
     % rows =>
