@@ -318,9 +318,8 @@ after: The upper half of the heads is the first layer's, where it is cached alre
 def stack(r, L, S=None):
     B, T, C = 2, 5, 6
     matrices = [0.4 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
-    return *normals(
-        r, *([(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)])
-    ), *matrices
+    shapes = [(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)]
+    return *normals(r, *shapes), *matrices
 
 
 def heard(q, k, v):
@@ -444,11 +443,8 @@ def curves(r, cross):
     baseline = 3 + 4 * np.exp(-steps / 40)
     trend = (steps - 70 - r.integers(20)) / 400 if cross else -0.5 + steps / 900
     spike = 2.0 * (steps == 20 + r.integers(20))  # one bad batch: only the raw curves cross
-    return (
-        baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3),
-        baseline,
-        r.integers(20, 30),
-    )
+    noisy = baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3)
+    return noisy, baseline, r.integers(20, 30)
 
 
 def smooth(r):

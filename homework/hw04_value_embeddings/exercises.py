@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from homework.by_index import normed
-from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, always, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw04_value_embeddings",
@@ -27,11 +27,7 @@ def gaps(r):
 
 
 @unit.exercise(
-    Part(
-        "sixteen layers, three tables",
-        4,
-        [lambda r: (16, 3, [7, 14]), lambda r: (16, 3, [1]), lambda r: (16, 3, [0, 7, 15])],
-    ),
+    Part("sixteen layers, three tables", 4, [always(16, 3, x) for x in ([7, 14], [1], [0, 7, 15])]),
     Part("other depths", 4, gaps),
 )
 def table_of(layers, tables, without):
@@ -225,10 +221,7 @@ after: The skip is added first, so the first lambda scales it together with the 
 
 
 def gating(size):
-    return lambda r: (
-        *normals(r, (2, 4, 3, 5), (2, 4, 3, 5), (2, 4, 20)),
-        size * r.normal(size=(3, 12)),
-    )
+    return lambda r: (*normals(r, *[(2, 4, 3, 5)] * 2, (2, 4, 20)), size * r.normal(size=(3, 12)))
 
 
 def sigmoid(z):
@@ -435,21 +428,12 @@ def at_an_edge(r, late):
     return first - 1 + late, 5960, 3456, 128
 
 
-@unit.exercise(
-    Part(
-        "both ends",
-        4,
-        [
-            lambda r, step=step, longest=longest: (step, 5960, longest, 128)
-            for step, longest in ((0, 3456), (20, 3456), (5960, 3456), (5960, 3400))
-        ],
-    ),
-    Part(
-        "on the way",
-        4,
-        [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)],
-    ),
-)
+ends = [always(step, 5960, 3456, 128) for step in (0, 20, 5960)]
+ends += [always(5960, 5960, 3400, 128)]
+way = [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)]
+
+
+@unit.exercise(Part("both ends", 4, ends), Part("on the way", 4, way))
 def window(step, steps, longest, block):
     """The attention window (a whole number) at a training step: the smallest positive multiple of
     `block` that is not below longest * (4x³ - 6x² + 3x), x = step / steps. (The blog plots it as

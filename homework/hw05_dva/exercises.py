@@ -345,10 +345,7 @@ after: The gate's gradient is dout times what the second stream brought, A kr: w
 
 
 def step(S):
-    return lambda r: (
-        *(r.normal(size=(2, 1, 5)) for _ in range(5)),
-        *(r.normal(size=(2, S, 5)) for _ in range(3)),
-    )
+    return lambda r: normals(r, *[(2, 1, 5)] * 5, *[(2, S, 5)] * 3)
 
 
 @unit.exercise(

@@ -84,10 +84,8 @@ after: A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs b
 
 @drawn
 def draws(r, special, edges=False):
-    ids, share = (
-        r.integers(10, 99, (2, 60)),
-        r.random((2, 60)) * 0.3,
-    )  # dice loaded: half are chosen
+    ids = r.integers(10, 99, (2, 60))
+    share = r.random((2, 60)) * 0.3  # dice loaded: half are chosen
     action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
     starts = r.random((2, 60)) < 0.6
     if edges:  # dice that show a threshold, in float64 exactly

@@ -5,7 +5,7 @@ from bisect import bisect_left
 import numpy as np
 
 from homework.by_index import causal_weights, normed
-from homework.marking import Part, Unit, drawn, guesses, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, always, drawn, guesses, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw07_bank_of_values",
@@ -20,12 +20,8 @@ RULES = ("last third", "every second", "last half")
 
 def targets(rule, layers):
     """The layers that a rule picks."""
-    first = {
-        "last third": 2 * layers // 3,
-        "every second": (layers - 1) % 2,
-        "last half": layers // 2,
-    }[rule]
-    return list(range(first, layers, 2 if rule == "every second" else 1))
+    first = dict(zip(RULES, (2 * layers // 3, (layers - 1) % 2, layers // 2), strict=True))
+    return list(range(first[rule], layers, 2 if rule == "every second" else 1))
 
 
 @drawn
@@ -43,33 +39,15 @@ def by_none(r):
     return [i - 1 for i in targets(rule, layers)], layers
 
 
+by_one = [picked_by("last third", 1), *map(picked_by, RULES[1:]), picked_by("last third", 2)]
+by_one += [always([0, 2, 4, 6, 8], 9)]
+picked = [([2, 3], 4), ([1], 2), ([1, 2], 3), ([1, 2, 3, 4, 5, 6, 7], 8), ([7, 8], 9)]
+picked += [([6, 8], 9), ([0, 1, 2], 9), ([5, 6, 7, 8], 9)]
+
+
 @unit.exercise(
-    Part(
-        "one rule",
-        2,
-        [
-            picked_by("last third", 1),
-            picked_by("every second"),
-            picked_by("last half"),
-            picked_by("last third", 2),
-            lambda r: ([0, 2, 4, 6, 8], 9),
-        ],
-    ),
-    Part(
-        "several rules, or none",
-        2,
-        [
-            lambda r: ([2, 3], 4),
-            lambda r: ([1], 2),
-            by_none,
-            lambda r: ([1, 2], 3),
-            lambda r: (list(range(1, 8)), 8),
-            lambda r: ([7, 8], 9),
-            lambda r: ([6, 8], 9),
-            lambda r: ([0, 1, 2], 9),
-            lambda r: ([5, 6, 7, 8], 9),
-        ],
-    ),
+    Part("one rule", 2, by_one),
+    Part("several rules, or none", 2, [by_none, *(always(*case) for case in picked)]),
 )
 def which_rules(picked, layers):
     """Which rules could have picked these layers (a list, ascending) of a model with `layers`
@@ -345,9 +323,7 @@ in: causal_weights
 @drawn
 def masses(r, distinct):
     w = r.random((2, 3, 6))
-    ids = (
-        np.stack([r.permutation(9)[:6] for _ in range(2)]) if distinct else r.integers(0, 3, (2, 6))
-    )
+    ids = np.stack([r.permutation(9)[:6] if distinct else r.integers(0, 3, 6) for _ in range(2)])
     table = r.normal(size=(12, 3, 4))
     return w / w.sum(-1, keepdims=True), ids + (2 if distinct else 5), table, 1.5
 
@@ -473,11 +449,8 @@ def model(r, batch):
     kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
     positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
     layers = int(r.integers(2, 9))
-    deep, texts, id_bytes = (
-        int(r.integers(1, layers)),
-        batch or r.integers(2, 40),
-        r.choice([2, 4, 8]),
-    )
+    deep, texts = int(r.integers(1, layers)), batch or r.integers(2, 40)
+    id_bytes = r.choice([2, 4, 8])
     return layers, deep, texts, positions, vocabulary, kv, C, 2, id_bytes
 
 
@@ -646,34 +619,17 @@ def windowed(r, kind):
     return some, 1, prompt, V + 3024
 
 
+full = [always([0, 0], 3, 0, 32768), *map(windowed, ("full", "prompt", "prompt"))]
+full += [always([0, 0], 4, 0, 32768)]
+some = [always([512, 512, 512, 0], 1, 0, 32768), always([512, 0, 0], 3, 700, 32768)]
+some += map(windowed, ("mixed", "late", "late"))
+never = [always([512, 512], 100, 0, 32768), windowed("never"), windowed("never")]
+
+
 @unit.exercise(
-    Part(
-        "all targets see everything",
-        3,
-        [
-            lambda r: ([0, 0], 3, 0, 32768),
-            windowed("full"),
-            windowed("prompt"),
-            windowed("prompt"),
-            lambda r: ([0, 0], 4, 0, 32768),
-        ],
-    ),
-    Part(
-        "some are windowed",
-        6,
-        [
-            lambda r: ([512, 512, 512, 0], 1, 0, 32768),
-            lambda r: ([512, 0, 0], 3, 700, 32768),
-            windowed("mixed"),
-            windowed("late"),
-            windowed("late"),
-        ],
-    ),
-    Part(
-        "all are windowed",
-        3,
-        [lambda r: ([512, 512], 100, 0, 32768), windowed("never"), windowed("never")],
-    ),
+    Part("all targets see everything", 3, full),
+    Part("some are windowed", 6, some),
+    Part("all are windowed", 3, never),
 )
 def windowed_break_even(windows, batch, prompt, vocabulary):
     """Stretch: `batch` sequences go on from one prompt, whose rows are kept once for all. After how

@@ -8,9 +8,7 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb01_attention", "Attention from scratch")
 
 
-@unit.exercise(
-    Part("a square", 1, lambda r: (int(r.integers(3, 9)),)),
-)
+@unit.exercise(Part("a square", 1, lambda r: (int(r.integers(3, 9)),)))
 def square_mask(T):
     """(T, T) of bool, True where query t may see key s: a token sees itself and what came before.
 

@@ -171,35 +171,21 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
 WORDS = "tower river north castle king old norman bridge".split()
 
 
-@drawn
-def phrases(r, said, wanted):
-    """Two answers as lists of words, drawn anew: letters stand for words."""
-    names = dict(zip("abcdefgh", r.permutation(WORDS), strict=True))
-    return [str(names[x]) for x in said], [str(names[x]) for x in wanted]
+def phrases(*pairs):
+    """Pairs of answers as lists of words, drawn anew: letters stand for words."""
+
+    @drawn
+    def pair(r, *answers):
+        names = dict(zip("abcdefgh", r.permutation(WORDS).tolist(), strict=True))
+        return tuple([names[letter] for letter in answer] for answer in answers)
+
+    return [pair(*answers.split("/")) for answers in pairs]
 
 
 @unit.exercise(
-    Part(
-        "no word twice",
-        1,
-        [
-            phrases("abc", "bd"),
-            phrases("ab", "abcd"),
-            phrases("abcde", "efgh"),
-            phrases("ab", "cd"),
-        ],
-    ),
-    Part(
-        "words that occur twice",
-        1,
-        [
-            phrases("abcabd", "ab"),
-            phrases("aab", "aacd"),
-            phrases("aaa", "ab"),
-            phrases("ab", "aac"),
-        ],
-    ),
-    Part("nothing is left", 1, [phrases("", "ab"), phrases("ab", ""), phrases("", "")]),
+    Part("no word twice", 1, phrases("abc/bd", "ab/abcd", "abcde/efgh", "ab/cd")),
+    Part("words that occur twice", 1, phrases("abcabd/ab", "aab/aacd", "aaa/ab", "ab/aac")),
+    Part("nothing is left", 1, phrases("/ab", "ab/", "/")),
 )
 def word_f1(said, wanted):
     """F1 of two answers, lists of words: 2 c / (p + g), with c words in common, as often as both

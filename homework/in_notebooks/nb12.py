@@ -138,16 +138,16 @@ def on_both_sides(r):
     return (-d if d.sum() > 0 else d,)
 
 
+@drawn
+def on_one_side(r, n, sign):
+    return (sign * (0.02 + 0.1 * r.random(n)),)
+
+
+sides = [on_one_side(3, -1), on_one_side(5, 1), on_one_side(5, -1)]
+
+
 @unit.exercise(
-    Part(
-        "three pairs and five, all on one side",
-        1,
-        [
-            lambda r: (-(0.02 + 0.1 * r.random(3)),),
-            lambda r: (0.02 + 0.1 * r.random(5),),
-            lambda r: (-(0.02 + 0.1 * r.random(5)),),
-        ],
-    ),
+    Part("three pairs and five, all on one side", 1, sides),
     Part("six pairs on both sides", 1, on_both_sides),
 )
 def sign_flips(d):

@@ -282,10 +282,7 @@ def heads(r):
     return normals(r, (T, H, D), (S, C), (H, D, C))
 
 
-@unit.exercise(
-    Part("queries that read the latent", 3, heads),
-    forbids=no_keys,
-)
+@unit.exercise(Part("queries that read the latent", 3, heads), forbids=no_keys)
 def absorbed_scores(q, latent, up):
     """(H, T, S): q[t, h] . (up[h] latent[s]), without making a key: only q and latent meet s.
 
