@@ -151,6 +151,17 @@ def explained(exercise, seed, asked, wrong):
 # ---- one edit ------------------------------------------------------------------------------------
 
 
+def told_apart(exercise, wrong):
+    """For each part, in how many of its cases (of all seeds) a mistake is no right answer."""
+    for n, part in enumerate(exercise.parts):
+        shown = [
+            bool(exercise.judge(part, seed, case, answer))
+            for seed in SEEDS
+            for case, answer in enumerate(made(exercise, wrong, seed)[n][2])
+        ]
+        yield f"{part.name}: it differs from the right answer in {sum(shown)} of {len(shown)} cases"
+
+
 def tried(unit, exercise, old, new, says=""):
     """What there is to say of one edit, and the lines of a table for it, if it can be one."""
     bodies = exercise.bodies or edits.bodies_of(exercise.oracle)
@@ -173,6 +184,7 @@ def tried(unit, exercise, old, new, says=""):
     lines = heard(exercise, rows)
     if set(costs.values()) == {0}:
         return [*lines, "It is the right answer in every case: no mistake."], None
+    lines += told_apart(exercise, wrong)
     if len(set(costs.values())) > 1:
         lines += [f"It costs {costs} points by the seed of the cases: they do not always show it."]
 

@@ -1,6 +1,7 @@
 """The command that tries a mistake: what it says of an edit, what it writes, what it proves."""
 
 import importlib.util
+import re
 
 import pytest
 
@@ -77,8 +78,17 @@ def test_a_new_mistake_is_told_with_its_cost_and_its_line(unit, capsys):
     code, words = said(capsys, "lengths", "np.sqrt((x**2).sum(-1))", "abs(x).sum(-1)")
     assert code == 0
     assert "many, 0/3: right shape, wrong numbers" in words
+    assert "many: it differs from the right answer in 9 of 9 cases\n" in words
     assert "It is told apart from 2 named mistakes." in words and "NOT" not in words
     assert words.endswith("15 | SENTENCE\n    np.sqrt((x**2).sum(-1)) => abs(x).sum(-1)\n")
+
+
+def test_it_says_in_how_many_cases_it_shows(unit, capsys):
+    _, words = said(capsys, "lengths", "sum(-1) => sum(-1) + (len(x) == 3)")
+    assert "many: it differs from the right answer in 0 of 9 cases\n" in words
+    assert "as many: it differs from the right answer in 9 of 9 cases\n" in words
+    _, words = said(capsys, "lengths", "x**2 => x**2 * (1 + (x[0, 0] > 0))")
+    assert re.search(r"^many: it differs from the right answer in [1-8] of 9 cases$", words, re.M)
 
 
 def test_it_says_what_it_names_that_had_no_name(unit, capsys):
