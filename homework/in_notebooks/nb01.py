@@ -551,7 +551,8 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     total * shrink => total
 2 | when the largest score grows, what was summed shrinks by exp(m - largest): your out did not
     out * shrink => out
-2 | when the largest score grows, what was summed shrinks by exp(m - largest): neither of yours did
+2 | when the largest score grows, what was summed shrinks by exp(m - largest): neither your total
+  | nor your out did
     np.exp(m - largest) => 1
 2 | your largest score is that of this tile alone; take the larger of it and m
     np.maximum(m, scores.max(-1, keepdims=True)) => scores.max(-1, keepdims=True)
