@@ -170,11 +170,15 @@ def place_of(text, node):
 
 
 def wide_enough(texts, n, start, end, new):
-    """(old, new) of a change, with as many whole lines before it as make it stand only once."""
+    """(old, new) of a change, with as much around it as makes it stand only once: what it is a part
+    of, or whole lines."""
     text = texts[n]
     lines = [0, *(found.end() for found in re.finditer("\n", text[:start]))]
     stop = text.find("\n", end) if "\n" in text[end:] else len(text)
-    for left, right in [(start, end), *((line, stop) for line in reversed(lines))]:
+    parts = [x for x in ast.walk(ast.parse(text)) if isinstance(x, (ast.expr, ast.stmt))]
+    around = [place_of(text, part) for part in parts] + [[line, stop] for line in lines]
+    holds = [place for place in around if place[0] <= start and end <= place[1]]
+    for left, right in sorted(holds, key=lambda place: place[1] - place[0]):
         left += len(text[left:right]) - len(text[left:right].lstrip())
         if right - left > 3 and often(texts, text[left:right]) == 1:  # a "0" alone says nothing
             break

@@ -158,14 +158,25 @@ def test_every_change_is_an_edit_as_a_table_has_it(name):
 
 def test_a_change_behind_an_umlaut_is_in_its_place():
     text = 'a = "ä"; b = c - 1\nd = c - 1'
-    assert unnamed.wide_enough([text], 0, *unnamed.place_of(text, node_of(text)), "c + 1") == (
-        'a = "ä"; b = c - 1',
-        'a = "ä"; b = c + 1',
-    )
+    place = unnamed.place_of(text, node_of(text[: text.index("\n")]))
+    assert unnamed.wide_enough([text], 0, *place, "c + 1") == ("b = c - 1", "b = c + 1")
+
+
+def test_a_change_is_no_longer_than_what_makes_it_stand_once():
+    text = "needs = [min(T, w + 1) if w else T for w in windows]\nkept = max(needs) + 1"
+    one = next(x.right for x in ast.walk(node_of(text[: text.index("\n")])) if is_sum(x))
+    place = unnamed.place_of(text, one)
+    assert unnamed.wide_enough([text], 0, *place, "2") == ("w + 1", "w + 2")
+    wider = unnamed.wide_enough([f"{text}\nlast = w + 1"], 0, *place, "2")
+    assert wider == ("min(T, w + 1)", "min(T, w + 2)")
+
+
+def is_sum(node):
+    return isinstance(node, ast.BinOp)
 
 
 def node_of(text):
-    return ast.parse(text).body[1].value
+    return ast.parse(text).body[-1].value
 
 
 # ---- a class -------------------------------------------------------------------------------------
