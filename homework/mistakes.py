@@ -34,6 +34,8 @@ from minimal.model.layers import norm
 SEEDS = (PUBLIC, 1, 987654321)
 LIST = marking.HERE.parent / "tests" / "homework" / "blind.txt"
 COUNT = itertools.count(1)
+WIDTH = 100  # columns of a table
+SPACE = re.compile("(?<! ) (?! )")  # where a line may go on below; several spaces are Python's
 
 
 # ---- answers that are text -----------------------------------------------------------------------
@@ -204,7 +206,15 @@ def tried(unit, exercise, old, new, says=""):
 def in_table(row, wide=1):
     """A mistake with one edit, as a table has it."""
     points, says, edit = row
-    return [f"{points:>{wide}} | {says}", f"{'':>{wide}}   {edit}"]
+    lines = []
+    for line in (f"{points:>{wide}} | {says}", f"{'':>{wide}}   {edit}"):
+        first, *words = SPACE.split(line)
+        lines.append(first)
+        for word in words:
+            fits = len(lines[-1]) + 1 + len(word) <= WIDTH
+            lines += [] if fits else [f"{'':>{wide}} |"]
+            lines[-1] += f" {word}"
+    return lines
 
 
 def of_solution(unit, exercise, bodies, old, new, why):

@@ -151,6 +151,16 @@ def test_a_sentence_writes_the_edit_into_the_table_where_it_is_told(unit, capsys
     assert {why for *_, why in told} == {"the largest entry is no length"}
 
 
+def test_what_is_written_fits_a_line_and_is_read_again_as_it_was(unit, capsys):
+    edit = f"=> {' + '.join(['abs(x).max(-1)  *  0'] * 6)}"
+    says = " ".join(["the largest entry, six times, is no length"] * 4)
+    code, _ = said(capsys, "lengths", edit, "--says", says)
+    text = unit.path_of_test.read_text(encoding="utf-8")
+    assert code == 0 and max(map(len, text.splitlines())) <= 100
+    wrong = unit.load().exercises["lengths"].wrongs[-1]
+    assert (wrong.says, wrong.name) == (says, edit)
+
+
 def test_a_new_line_is_written_only_into_an_r_string(unit, capsys):
     edit = r"return np.sqrt => x = abs(x)\nreturn np.cbrt"
     with pytest.raises(SystemExit) as end:
