@@ -381,7 +381,7 @@ in: maps, causal_weights
 12 | that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here row n
    | of lam says what layer n mixes
      sum(lam[n, m] * made[m] for m in range(n + 1)) => (made[0] + made[n]) / 2
-12 | that is a standard stack, each layer with its own values; row n of lam says what it mixes
+12 | that is a standard stack, each layer with its own values; row n of lam says what layer n mixes
      sum(lam[n, m] * made[m] for m in range(n + 1)) => made[n]
 12 | you read lam by columns; row n belongs to layer n, and its entry m to the values of layer m
      lam[n, m] => lam[m, n]
@@ -451,7 +451,7 @@ after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a c
 8 | you corrected the values and then attended; the correction is added to the attention's output
     @ v[b, :, h] => @ (v[b, :, h] + lam[h] * (v1 - v)[b, :, h])
     and: + lam[h] * (v1[b, at, h] - v[b, at, h]) =>
-4 | you corrected query t with the values of position t; of S positions it stands at t + S - T
+4 | you corrected query t with the values of position t; of the LAST T it stands at t + S - T
     t + S - T => t
 8 | you gave every head the strength of head 0; head h has lam[h]
     lam[h] => lam[0]

@@ -58,7 +58,7 @@ after: The last layers read the same tables in the same order, 0 with 13, 1 with
 8 | a layer without attention passes its table on to the next one inwards; yours is lost
     if n not in without =>
     and: return reads => return [-1 if n in without else t for n, t in enumerate(reads)]
-8 | you mirrored the second half; of 16 layers, 0 goes with 13, 1 with 14, 2 with 15
+8 | you mirrored the second half; the order stays: of 16 layers, 0 with 13, 1 with 14, 2 with 15
     able[t - tables] => able[-1 - t]
 8 | the last layers read the tables too
     reads[able[t - tables]] = t =>

@@ -562,7 +562,7 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     e.sum(-1, keepdims=True) => scores.shape[-1]
 3 | your exponents are the scores themselves; subtract the largest score so far first
     scores - largest => scores
-3 | your total is one of all queries; every query has its own: sum(-1, keepdim=True)
+3 | your total adds up all queries; every query has its own: sum(-1, keepdim=True)
     e.sum(-1, keepdims=True) => e.sum()
 3 | your factor grows with the largest score: it is exp(m - largest), not exp(largest - m)
     m - largest => largest - m

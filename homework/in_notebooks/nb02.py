@@ -47,7 +47,8 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-3 | you divided by the standard deviation, from the mean; wanted the root mean square, from zero
+3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
+  | square, measured from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
 3 | you divided by .std(), measured from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)

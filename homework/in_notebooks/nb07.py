@@ -145,7 +145,7 @@ unit.mistakes("""
 takes: easy, 4 minutes
 hint: a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no token's index, so it may move to the matrix.
 hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
-1 | you scaled the rows of W_KR; h @ W has a column a feature, and so has the gate a number
+1 | you scaled the rows of W_KR; h @ W has a column, and the gate a number, for each feature
     * c => * c[:, None]
 1 | you scaled W_V as well; the gate stands on the second stream alone
     => (W_V + W_KR) * c

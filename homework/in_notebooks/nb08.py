@@ -153,7 +153,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     begin[:, None] + end => end[:, None] + begin
 2 | last is not BEFORE first; you kept the pairs the other way round
     np.triu => np.tril
-3 | the largest SUM of the two scores is wanted, with their signs: no product, and no abs
+3 | the largest SUM of the two scores is wanted, with their signs: no product, no abs
     begin[:, None] + end => begin[:, None] * end
 1 | one end lies outside the passage: BOTH must be inside
     inside[:, None] & inside => inside[:, None] | inside
