@@ -337,7 +337,8 @@ def predict_two_hashes():
 unit.mistakes("""
 takes: easy, 4 minutes
 off for one hash: more than 15 % off: a name has 99,999 rivals
-off for two hashes, the same memory: over 15 % off: each hash has half the rows, and both must fail
+off for two hashes, the same memory: more than 15 % off: with half the rows each hash is worse, and
+    | both must fail
 hint for one hash: 100,000 names, a million rows: how likely does a second name fall on mine?
 hint for one hash: 1 - exp(-names / rows).
 hint for two hashes, the same memory: Each table has 500,000 rows now.
