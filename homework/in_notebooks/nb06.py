@@ -67,7 +67,6 @@ hint: return self.layers[n].value(h) + self.tables[n](ids)
 3 | your row went through the matrix; it is a value already
     own + row => self.layers[n].value(h + row)
     own + row => self.layers[n].value(row)
-    own + row => own + self.layers[n].value(row)
 2 | you added the row to the first layer's values; every layer keeps its own
     own + row => (v1 if n else own) + row
 2 | you added v1 as well; the layer's own values and the row are all
