@@ -7,9 +7,9 @@
     python -m homework.mistakes hw03 --class graded/unnamed.txt       what a class wrote, as drafts
 
 An edit lies in the oracle, as those of a table do, or in the course's solution: then you read what
-a learner is told who writes so. Of an edit of the oracle you read besides what it costs, which
-named mistakes it cannot be told apart from, and which answers of the list of right and wrong ones
-(tests/homework/blind.txt) it would name.
+a learner is told who writes so. Of an edit of the oracle you read besides what it costs, in how
+many cases it shows, which named mistakes it cannot be told apart from, and which answers of the
+list of right and wrong ones (tests/homework/blind.txt) it would name.
 """
 
 import inspect
