@@ -557,7 +557,7 @@ def reading_counter_example():
 
 
 unit.mistakes("""
-takes: medium, 15 minutes
+takes: medium, 10 minutes
 hint: Try each sentence on two queries that weigh two keys alike.
 hint: With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal
     | weights then get equal outputs.
