@@ -18,8 +18,7 @@ from course.source_map import (
     value_matrices,
 )
 from evidence.lab import marks
-from evidence.lab.marks import FIGURES
-from evidence.lab.moving import MOVING
+from evidence.lab.marks import FIGURES, MOVING
 from minimal.variants import PLANS, skeleton
 from tests.pictures import shown
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from course import records
-from evidence.bench import gpu_table, hot, table
+from evidence.bench import gpu, gpu_table, table
 from evidence.bench.moved import split_bytes
 from minimal.data import results
 from minimal.kernels import dense
@@ -206,7 +206,7 @@ def test_a_split_of_hot_tokens_would_save_what_its_docstring_says():
         for row in gpu_table.gpu_rows("backward")
         if (row["B"], row["T"], row["D"], row["window"]) == (32, 2048, 128, 0)
     )
-    said = [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d", hot.__doc__)]
+    said = [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d", gpu.table_gradient.__doc__)]
     took = [round(one["sum_by_token_us"]) for one in (drawn, warm)]
     assert {*took, round(row["fused_us"])} <= set(said)
     saved = warm["sum_by_token_us"] - drawn["sum_by_token_us"]

@@ -254,7 +254,6 @@ def test_git_says_whether_a_grid_was_asked_before_its_runs():
 def test_a_renewed_number_keeps_its_form(stands, renewed):
     mark = f"<!--= {ANSWER} -->"
     assert marks.renew(f"by {stands}{mark} nats") == f"by {renewed}{mark} nats"
-    assert marks.without_marks(f"{stands}{mark}") == stands
 
 
 def test_marks_in_tables_in_bold_and_by_hand():
