@@ -17,6 +17,7 @@ import pandas as pd
 from scipy import stats
 
 from course import records
+from evidence.bench.gpu_table import SPANS
 from evidence.lab import rates
 from evidence.lab.asked import grids
 from evidence.lab.comparison import (
@@ -150,7 +151,7 @@ def measured(words):
 def said(words):
     """ "said gpu_session times_standard plan=bov texts=4": the column of one row of a file."""
     file, column, *wanted = words
-    wanted = dict(word.split("=") for word in wanted)
+    wanted = {name: cell(value) for name, value in (word.split("=") for word in wanted)}
     rows = records.read(file)["rows"]
     found = [r for r in rows if all(str(r.get(name)) == wanted[name] for name in wanted)]
     if len(found) != 1:
@@ -251,6 +252,9 @@ QUANTITIES = {
     "wrong": wrong_of,
     "order": order_of,
     "exact": exact_of,
+    # of what a GPU said: "gpu-most over-loop 4 131072"
+    "gpu-least": lambda words: min(SPANS[words[0]](*words[1:])),
+    "gpu-most": lambda words: max(SPANS[words[0]](*words[1:])),
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
