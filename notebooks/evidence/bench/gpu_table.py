@@ -52,6 +52,12 @@ def cost():
     return "\n".join(lines)
 
 
+def papers():
+    """The same as a table of the page."""
+    lines = [[name, each_of(runs), f"{hours(sum(runs)):,.1f}"] for name, runs in PAPERS.items()]
+    return table(["runs of Bank of Values", "FLOPs", "H100-hours in all"], lines)
+
+
 def each_of(runs):
     """ "5 x 3.91e19", or the FLOPs of runs that differ."""
     each = [f"{flops:.3g}".replace("e+", "e") for flops in dict.fromkeys(runs)]
@@ -275,5 +281,6 @@ SPANS = {  # name in a mark, "gpu-least gather" (evidence.lab.quantities): its n
     "over-loop": lambda *shape: map(over_loop, plans_at(*shape)),
     "step-ms": lambda *shape: [1e3 / row["tokens_per_second"] for row in plans_at(*shape)],
     "run-lead": run_leads,
+    "reached": lambda: [reached()],
     "epochs": lambda: [row["epochs"] for row in gpu_rows("run", FILE)],
 }

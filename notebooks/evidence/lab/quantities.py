@@ -127,13 +127,10 @@ def lead_at_best(words):
 
 
 def lead_at(words):
-    """ "lead-at 175 x0-v d12": the mean lead at a step of the runs at which both were read."""
+    """ "lead-at 175 x0-v d12": the lead at a step of the runs at which both were read."""
     step, *rest = words
     (system,), over, where = asked_for(rest)
-    rows = rows_where(runs(), **where)
-    losses = (by_seed(rows, one, where).valid.map(dict) for one in (system, over))
-    ours, theirs = (by_step.map(lambda read: read[int(step)]) for by_step in losses)
-    return float((theirs - ours).mean())
+    return lead(at_step(rows_where(runs(), **where), int(step)), system, over)
 
 
 def measured(words):
@@ -215,15 +212,8 @@ def of_rates(function):
     return found
 
 
-def lead_halfway(words):
-    (system,), over, where = asked_for(words)
-    some = rows_where(runs(), **where)
-    return lead(at_step(some, where["steps"] // 2), system, over)
-
-
 QUANTITIES = {
     "lead": lead_of,
-    "lead-halfway": lead_halfway,
     "apart": apart,
     "effect": effect_of,
     "mean": mean_of,
@@ -233,7 +223,6 @@ QUANTITIES = {
     "said": said,
     "lag": lambda words: -lead_of(words).mean,
     "low": lambda words: lead_of(words).low,
-    "high": lambda words: lead_of(words).high,
     "seeds": lambda words: lead_of(words).n,
     "p": lambda words: lead_of(words).p,
     "change": change_of,
