@@ -184,12 +184,42 @@ def wrong_of(words):
 
 def exact_of(words):
     """ "exact many_answers plan=x0 answers=20 heads=2": the mean share of exact answers of these
-    models of a made-up text."""
-    name, *where = words
-    rows = pd.DataFrame(records.read(name)["rows"])
-    for column, value in (word.split("=") for word in where):
-        rows = rows[rows[column].astype(str) == value]
-    return float(rows.exact.mean())
+    models of a made-up text. With "less plan=last" behind it, less that of the models which differ
+    in that; "less plan=x0 less depth=2" is by how much such a difference differs from another."""
+    (name, *cell), *others = said_between(words, "less")
+    rows = pd.DataFrame(records.read(name)["rows"]).astype({"exact": float})
+    return exact_less(rows, dict(word.split("=") for word in cell), others)
+
+
+def said_between(words, mark):
+    parts = [[]]
+    for word in words:
+        if word == mark:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def exact_less(rows, cell, others):
+    if not others:
+        some = rows
+        for column, value in cell.items():
+            some = some[some[column].astype(str) == value]
+        return float(some.exact.mean())
+    *first, last = others
+    other = cell | dict(word.split("=") for word in last)
+    return exact_less(rows, cell, first) - exact_less(rows, other, first)
+
+
+def depths_in_need(words):
+    """ "depths-in-need compute_then_fetch_deeper": at how many depths each model whose values come
+    from the stream answers more, by .05, than every model whose values are the token's."""
+    rows = pd.DataFrame(records.read(*words)["rows"])
+    stream, token = rows[rows.plan == "standard"], rows[rows.plan != "standard"]
+    shape = ["depth", "last_mlp"]
+    needed = stream.groupby(shape).exact.min() > token.groupby(shape).exact.max() + 0.05
+    return int(needed.groupby("depth").any().sum())
 
 
 def order_of(words):
@@ -241,6 +271,7 @@ QUANTITIES = {
     "wrong": wrong_of,
     "order": order_of,
     "exact": exact_of,
+    "depths-in-need": depths_in_need,
     # of what a GPU said: "gpu-most over-loop 4 131072"
     "gpu-least": lambda words: min(SPANS[words[0]](*words[1:])),
     "gpu-most": lambda words: max(SPANS[words[0]](*words[1:])),
