@@ -30,16 +30,14 @@ from evidence.lab.comparison import (
     paired,
     rows_where,
 )
-from evidence.lab.table import at_step, runs
+from evidence.lab.table import RATES, at_step, runs
 
 WORDS = {
     **{text: dict(text=text) for text in ("code", "novel")},
     "novels": dict(text="books"),
     "dombey": dict(text="books:dombey-and-son"),
     "miserables": dict(text="books:les-mis-rables"),
-    **{
-        how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "anew", "older")
-    },
+    **{how: dict(rates=how) for how in RATES},
     "budgets": dict(topic="budgets"),
     "sweep": dict(topic="older"),  # every system once, one older recipe, three seeds
     "d12": dict(topic="d12", steps=350, rates="paper"),
