@@ -162,6 +162,14 @@ def values_forgotten(words):
     return float(np.mean(without) - np.mean(whole))
 
 
+def stretch_leads(words):
+    """The lead in each stretch of 16 held-out texts, the mean over seeds."""
+    (system,), over, where = asked_for(words)
+    rows = rows_where(runs(), **where)
+    ours, theirs = (np.stack(by_seed(rows, one, where).held_out) for one in (system, over))
+    return (theirs - ours).mean(0)
+
+
 def tries_of_three(words):
     """ "unclear-threes x0-v novel fine": of all ways to choose three of the seeds, how many give an
     interval, of these seeds alone, that holds zero."""
@@ -262,6 +270,8 @@ QUANTITIES = {
     "parameters": lambda words: cell_runs(words).parameters.iloc[0],
     "tokens-a-parameter": lambda words: ratio(cell_runs(words), "tokens", "parameters"),
     "unclear-threes": tries_of_three,
+    "stretches": lambda words: len(stretch_leads(words)),
+    "stretches-ahead": lambda words: int((stretch_leads(words) > 0).sum()),
     "spread": lambda words: lead_of(words).by_seed.std(),
     "lead-at": lead_at,
     "values-forgotten": values_forgotten,
