@@ -436,6 +436,11 @@ def test_claims_are_counted_by_verdict_and_by_what_is_wrong():
     assert quantity("claims wrong") == sum(quantity(f"wrong {kind}") for kind in kinds) > 30
 
 
-def test_the_spread_is_that_of_paired_differences():
-    one = quantity("lead x0-v novel fine")
-    assert quantity("spread x0-v novel fine") == pytest.approx(one.by_seed.std()) and one.n == 10
+def test_a_number_is_computed_from_the_means_of_several():
+    one, other, third = (f"lead {plan} code tuned" for plan in ("x0-v", "row8", "svformer"))
+    x, y, z = (quantity(name).mean for name in (one, other, third))
+    assert quantity(f"{one} minus {other} plus {third}") == pytest.approx(x - y + z)
+    assert quantity(f"{one} minus {other} per {third} minus {one}") == pytest.approx(
+        (x - y) / (z - x)
+    )
+    assert quantity(f"{one} per 2") == pytest.approx(x / 2)

@@ -4,6 +4,7 @@
     quantity("lead row13 over row8 novel tuned")             one system over another
     quantity("low x0-v code fine")                           the lower end of its interval
     quantity("lead standard+hidden=416 code tuned")          a cell with another size
+    quantity("lead row8 code course per lead x0-v code course")    a number from several (computed)
 
 The first word names a line of QUANTITIES. Of the others, those in WORDS choose rows of the table,
 `over X` names the other system, and what is left is the system. A new number is a new line.
@@ -11,6 +12,7 @@ The first word names a line of QUANTITIES. Of the others, those in WORDS choose 
 
 import functools
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -155,11 +157,14 @@ def said(words):
 
 
 def values_forgotten(words):
-    """The nats that a trained standard loses when all its values become their token's mean."""
-    (text,) = words
-    rows = [row["held_out"] for row in records.read(f"mean_values_{text}")["rows"]]
-    without, whole = ([row[how] for row in rows] for how in ("token, last 12", "nothing"))
-    return float(np.mean(without) - np.mean(whole))
+    """The nats that a trained standard loses when its values become their token's mean, in all
+    layers; "values-forgotten code token layer 3" in one; "... code all last 12": one mean for all.
+    """
+    text, *what = words
+    kind, *layers = what or ("token", "last", "12")
+    losses = [row["held_out"] for row in records.read(f"mean_values_{text}")["rows"]]
+    without = [loss[f"{kind}, {' '.join(layers)}"] for loss in losses]
+    return float(np.mean(without) - np.mean([loss["nothing"] for loss in losses]))
 
 
 def stretch_leads(words):
@@ -190,32 +195,12 @@ def wrong_of(words):
 
 def exact_of(words):
     """ "exact many_answers plan=x0 answers=20 heads=2": the mean share of exact answers of these
-    models of a made-up text. With "less plan=last" behind it, less that of the models which differ
-    in that; "less plan=x0 less depth=2" is by how much such a difference differs from another."""
-    (name, *cell), *others = said_between(words, "less")
-    rows = pd.DataFrame(records.read(name)["rows"]).astype({"exact": float})
-    return exact_less(rows, dict(word.split("=") for word in cell), others)
-
-
-def said_between(words, mark):
-    parts = [[]]
-    for word in words:
-        if word == mark:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
-def exact_less(rows, cell, others):
-    if not others:
-        some = rows
-        for column, value in cell.items():
-            some = some[some[column].astype(str) == value]
-        return float(some.exact.mean())
-    *first, last = others
-    other = cell | dict(word.split("=") for word in last)
-    return exact_less(rows, cell, first) - exact_less(rows, other, first)
+    models of a made-up text."""
+    name, *where = words
+    rows = pd.DataFrame(records.read(name)["rows"])
+    for column, value in (word.split("=") for word in where):
+        rows = rows[rows[column].astype(str) == value]
+    return float(rows.exact.mean())
 
 
 def depths_in_need(words):
@@ -317,8 +302,29 @@ def ratio(rows, above, below):
     return float((rows[above] / rows[below]).iloc[0])
 
 
+def computed(name):
+    """A number from the means of several: "lead x0-q novel course per lead x0-q code course", or
+    with "minus" and "plus" between them, which are done before "per"."""
+    above, per, below = name.partition(" per ")
+    if per:
+        return computed(above) / computed(below)
+    first, *rest = re.split(r" (minus|plus) ", name)
+    return as_number(first) + sum(
+        as_number(one) * (1 if sign == "plus" else -1) for sign, one in zip(rest[::2], rest[1::2])
+    )
+
+
+def as_number(name):
+    if name.isdecimal():
+        return float(name)
+    found = quantity(name)
+    return found.mean if isinstance(found, Lead) else float(found)
+
+
 @functools.lru_cache(maxsize=4096)  # pages name the same number often
 def quantity(name):
+    if re.search(r" (per|minus|plus) ", name):
+        return computed(name)
     first, *words = name.split()
     if first not in QUANTITIES:
         raise ValueError(f"wanted one of {', '.join(QUANTITIES)}; got {first!r} in {name!r}")
