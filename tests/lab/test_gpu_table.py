@@ -1,11 +1,9 @@
 """What a GPU said, as its page tells it: the arithmetic, and what its sentences rest on."""
 
-import re
-
 import pytest
 
 from course import records
-from evidence.bench import gpu, gpu_table, table
+from evidence.bench import gpu_table, table
 from evidence.bench.gpu_table import SPANS
 from evidence.bench.moved import split_bytes
 from minimal.data import results
@@ -166,18 +164,11 @@ def test_floors_on_file_are_the_bytes_that_are_counted_today():
         assert 1 < gpu_table.promised(row) < 2 and row["share_of_floor"] < 1
 
 
-def test_a_split_of_hot_tokens_would_save_what_its_docstring_says():
+def test_a_split_of_hot_tokens_would_save_less_than_a_twentieth_of_a_backward():
     drawn, warm, _ = gpu_table.gpu_rows("table")
-    (row,) = (
-        row
-        for row in gpu_table.gpu_rows("backward")
-        if (row["B"], row["T"], row["D"], row["window"]) == (32, 2048, 128, 0)
-    )
-    said = [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d", gpu.table_gradient.__doc__)]
-    took = [round(one["sum_by_token_us"]) for one in (drawn, warm)]
-    assert {*took, round(row["fused_us"])} <= set(said)
-    saved = warm["sum_by_token_us"] - drawn["sum_by_token_us"]
-    assert round(saved) in said and saved < row["fused_us"] / 20
+    shape = dict(B=32, T=2048, D=128, window=0)
+    (row,) = (row for row in gpu_table.gpu_rows("backward") if shape.items() <= row.items())
+    assert 0 < warm["sum_by_token_us"] - drawn["sum_by_token_us"] < row["fused_us"] / 20
 
 
 def test_a_sum_in_stretches_took_off_what_its_docstring_says():

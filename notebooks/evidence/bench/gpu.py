@@ -165,11 +165,10 @@ def table_gradient(bench, B, T, H, G, D, share):
     """Rows by position summed by token: by our kernel, by PyTorch's embedding, by atomics.
 
     `sum_by_token` has one program a token and column block, so the hottest token's program ends
-    last: 8 % of 65,536 positions, about the share of an ordinary text's commonest token, are 164
-    turns of 32. Two programs a hot token would end sooner, and cost a second pass. One H100 decided
-    (gather_gpu.json): ids as they were drawn take 381 us and 8 % takes 515, so a split could save
-    135 us at most, of a fused backward of 5,495; and models train through PyTorch's attention. So
-    no token is split.
+    last. Two programs a hot token would end sooner, and cost a second pass over what they leave. A
+    split could save what a text's hottest token costs over ids as they were drawn: on an H100 less
+    than a twentieth of a fused backward, and models train through PyTorch's attention. So no token
+    is split.
 
     The sort of the ids is not counted: it is made once for all layers of a step."""
     ids = heated(bench.ids(B, T), share)
