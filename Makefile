@@ -182,7 +182,7 @@ read: setup
 .PHONY: figures
 figures: setup
 	$(PY) -m course.drawings $(ARGS)
-	$(PY) -m evidence.lab.moving
+	$(PY) -m evidence.lab.marks --draw
 	MINIMAL_FIGURES=slides/figures $(PY) notebooks/run.py --profile smoke questions
 	$(PY) -m evidence.lab.marks
 

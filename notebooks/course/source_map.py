@@ -112,11 +112,6 @@ def learns(source):
     return any(isinstance(weight, Module) and [*weight.parameters()] for weight in weights)
 
 
-def only_own(attention):
-    """Does a layer hand over its own product h W_V, with nothing mixed in and nothing changed?"""
-    return described(attention) == (["own"], "")
-
-
 def value_matrices(plan, size="tiny"):
     """In how many layers does a plan have a matrix W_V?"""
     named = skeleton(plan, size).named_parameters()

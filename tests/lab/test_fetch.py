@@ -3,6 +3,7 @@
 import pytest
 
 from course import records
+from evidence.lab.quantities import depths_in_need, exact_of
 from evidence.measured import fetch
 
 EACH = pytest.mark.parametrize("name", fetch.GRIDS)
@@ -38,3 +39,16 @@ def test_the_command_goes_on_with_the_grid_that_is_named(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         fetch.main(["fetch_nothing"])
     assert "invalid choice: 'fetch_nothing'" in capsys.readouterr().err
+
+
+def test_a_need_shows_where_every_model_of_the_stream_answers_more(monkeypatch):
+    shares = {("standard", 2): (0.9, 1.0), ("standard", 3): (1.0, 1.0)}
+    shares |= {("x0", 2): (0.5, 0.6), ("x0", 3): (0.8, 0.97)}
+    rows = [
+        dict(plan=plan, depth=depth, last_mlp=True, seed=seed, exact=share)
+        for (plan, depth), some in shares.items()
+        for seed, share in enumerate(some)
+    ]
+    monkeypatch.setattr(records, "read", lambda name: dict(rows=rows))
+    assert exact_of("made plan=x0 depth=2".split()) == pytest.approx(0.55)
+    assert depths_in_need(["made"]) == 1, "in three layers one model of x0 W_V is as good"

@@ -12,14 +12,12 @@ from course.drawings.__main__ import PICTURES, picture_bytes
 from course.source_map import (
     SOURCES,
     described,
-    only_own,
     sources_map,
     tables_in_stream,
     value_matrices,
 )
 from evidence.lab import marks
-from evidence.lab.marks import FIGURES
-from evidence.lab.moving import MOVING
+from evidence.lab.marks import FIGURES, MOVING
 from minimal.variants import PLANS, skeleton
 from tests.pictures import shown
 
@@ -73,9 +71,8 @@ def test_attention_maps_write_every_weight_into_its_cell():
 
 def test_the_map_tells_plain_values_from_changed_ones():
     marks = lambda plan: [block.attention for block in skeleton(plan, "tiny").blocks]
-    counts = {
-        name: sum(map(only_own, marks(name))) for name in ("standard", "vplus", "dva", "modded")
-    }
+    own = lambda plan: [described(layer) for layer in marks(plan)].count((["own"], ""))
+    counts = {name: own(name) for name in ("standard", "vplus", "dva", "modded")}
     assert counts == dict(standard=12, vplus=6, dva=0, modded=0)
     assert described(marks("dva")[0]) == (["query"], "q·"), "not the picture of standard attention"
 

@@ -23,7 +23,7 @@ WITHOUT = {
     "slides/11b_decode_and_the_best_kernel.ipynb": PRINTED,
     "notebooks/evidence/questions/how_deep_may_a_value_read.ipynb": "its runs are not yet recorded",
     "notebooks/evidence/questions/what_coefficients_say.ipynb": PRINTED,
-    **{f"notebooks/evidence/{name}.md": ARCHIVE for name in ("ledger", "speed", "gpu")},
+    **{f"notebooks/evidence/{name}.md": ARCHIVE for name in ("ledger", "speed")},
     **{f"slides/{name}.ipynb": SPOKEN for name in ("03_inside", "04_resformer")},
     **{f"slides/{name}.ipynb": SPOKEN for name in ("06_value_embeddings", "08_bert_bypass")},
     **{f"slides/{name}.ipynb": SPOKEN for name in ("12_scale_and_evidence", "13_what_came_next")},

@@ -184,15 +184,9 @@ def test_without_a_gpu_the_command_says_what_is_wanted(capsys):
     assert "wanted a GPU that torch can use, got none" in capsys.readouterr().err
 
 
-def test_the_page_tells_the_cost_that_is_counted():
-    page = (records.EVIDENCE / "gpu.md").read_text(encoding="utf-8")
-    for name, runs in gpu_table.PAPERS.items():
-        line = f"| {name} | {gpu_table.each_of(runs)} | {gpu_table.hours(sum(runs)):,.1f} |"
-        assert line in page, line
-    assert (
-        gpu_table.each_of([3e3, 3e3]) == "2 x 3e03"
-        and gpu_table.each_of([3e3, 2e3]) == "3e03, 2e03"
-    )
+def test_the_cost_is_that_of_the_flops_that_the_paper_prints():
+    assert gpu_table.each_of([3e3, 3e3]) == "2 x 3e03"
+    assert gpu_table.each_of([3e3, 2e3]) == "3e03, 2e03"
     rows = records.published("bov", "Table 8")["rows"]
     target = next(row for row in rows if row["quantity"] == "target FLOPs")
     assert [target["d12"], target["d24"]] == [runs[0] for runs in gpu_table.PAPERS.values()][:2]

@@ -34,14 +34,15 @@ from evidence.bench.graphs import (
     flex_joins,
     sdpa,
 )
-from evidence.bench.hot import HOTTEST, table_gradient
 from evidence.bench.moved import forward_bytes
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.data import results
 from minimal.data.files import runs_folder
+from minimal.kernels.backward import run_sum_by_token
 from minimal.kernels.dense import tiles_of
 from minimal.kernels.forward import run_forward, triton
+from minimal.kernels.fused import sort_ids
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
 
@@ -146,6 +147,65 @@ def backward(bench, B, T, H, G, D, window=0):
         tflops=10 * B * H * visible_pairs(T, window) * D / fused / 1e12,  # 2.5 forwards, as usual
         **columns(taken),
     )
+
+
+# ---- a table's gradient --------------------------------------------------------------------------
+
+HOTTEST = (0.0, 0.08, 1.0)  # the further share of one token: none, a text's, nothing but padding
+
+
+def heated(ids, share):
+    """The same ids, of which so many are now token 0."""
+    chance = torch.Generator().manual_seed(1)
+    hot = torch.rand(ids.shape, generator=chance).to(ids.device) < share
+    return ids.masked_fill(hot, 0)
+
+
+def table_gradient(bench, B, T, H, G, D, share):
+    """Rows by position summed by token: by our kernel, by PyTorch's embedding, by atomics.
+
+    `sum_by_token` has one program a token and column block, so the hottest token's program ends
+    last. Two programs a hot token would end sooner, and cost a second pass over what they leave. A
+    split could save what a text's hottest token costs over ids as they were drawn: on an H100 less
+    than a twentieth of a fused backward, and models train through PyTorch's attention. So no token
+    is split.
+
+    The sort of the ids is not counted: it is made once for all layers of a step."""
+    ids = heated(bench.ids(B, T), share)
+    rows = bench.randn(B, T, G, D)
+    flat, index = rows.view(B * T, G * D), ids.flatten()
+    table = torch.empty(bench.V, G, D, device=bench.device)  # fp32, as a model has it
+    plan = sort_ids(ids, bench.V)
+
+    def embedding():
+        back = torch.ops.aten.embedding_dense_backward
+        return back(flat, index, bench.V, -1, False).view_as(table)
+
+    def atomics():
+        zeros = torch.zeros_like(table).flatten(1)
+        return zeros.index_add_(0, index, flat.float()).view_as(table)
+
+    ways = {
+        ("sum_by_token", ""): lambda: run_sum_by_token(rows, plan, table),
+        ("embedding", ""): embedding,
+        ("atomics", ""): atomics,
+    }
+    taken = bench.seconds(agree(ways, bench.dtype, f"table's gradient, {share:.0%} hot"))
+    moved = rows.numel() * rows.element_size() + table.numel() * 4
+    floor = moved / bench.memory
+    return dict(
+        part="table",
+        B=B,
+        T=T,
+        width=G * D,
+        hottest=index.bincount().max().item() / index.numel(),
+        floor_us=1e6 * floor,
+        share_of_floor=floor / fastest_of(taken, "sum_by_token")[0],
+        **columns(taken),
+    )
+
+
+# ---- training ------------------------------------------------------------------------------------
 
 
 def train(bench, plan, size, batch, compile):

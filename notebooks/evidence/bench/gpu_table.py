@@ -52,6 +52,12 @@ def cost():
     return "\n".join(lines)
 
 
+def papers():
+    """The same as a table of the page."""
+    lines = [[name, each_of(runs), f"{hours(sum(runs)):,.1f}"] for name, runs in PAPERS.items()]
+    return table(["runs of Bank of Values", "FLOPs", "H100-hours in all"], lines)
+
+
 def each_of(runs):
     """ "5 x 3.91e19", or the FLOPs of runs that differ."""
     each = [f"{flops:.3g}".replace("e+", "e") for flops in dict.fromkeys(runs)]
@@ -173,44 +179,6 @@ def generation():
     return table([*columns, "times the plain loop", "share of the floor by bytes"], lines)
 
 
-def times(plan, texts, length, over="standard"):
-    """A ratio of two whole generations, in words: "1.61"."""
-    row = step_of(plan, texts, length)
-    return f"{row['times_standard'] if over == 'standard' else over_loop(row):.2f}"
-
-
-def range_in_words(values, form="{:.2f}"):
-    return f"{form.format(min(values))} to {form.format(max(values))}"
-
-
-def loop_over_standard():
-    """By how much the plain loop is faster than our own standard, over all shapes."""
-    return range_in_words(
-        [row["times_standard"] for row in recorded_steps() if row["plan"] == PLAIN_LOOP]
-    )
-
-
-def short_step():
-    """Milliseconds of a step of the plans behind the shortest text: "1.2 to 1.3"."""
-    rows = [row for row in recorded_steps() if row["plan"] != PLAIN_LOOP]
-    shortest = min(row["texts"] * row["length"] for row in rows)
-    rows = [row for row in rows if row["texts"] * row["length"] == shortest]
-    return range_in_words([1e3 / row["tokens_per_second"] for row in rows], "{:.1f}")
-
-
-def floors_reached(texts, length):
-    """Shares of their floors that the plans reach at one shape: "73 to 85 %"."""
-    rows = [row for row in recorded_steps() if shape_of_texts(row) == (texts, length)]
-    shares = [100 * share_of_floor(row) for row in rows if row["plan"] != PLAIN_LOOP]
-    return range_in_words(shares, "{:.0f}") + " %"
-
-
-def called_from_python():
-    """Times standard of the plans with tables where each step was called from Python."""
-    rows = [row for row in gpu_rows("called", FILE) if row["plan"].startswith("bov")]
-    return range_in_words([row["times_standard"] for row in rows])
-
-
 def decode_from():
     return f"{min(map(in_flight, long_texts())):,}"
 
@@ -219,17 +187,6 @@ def decode_lead():
     """A gather's least and largest lead over a V cache in long texts: "1.45 to 1.52"."""
     leads = [over_v_cache(row) for row in long_texts()]
     return f"{min(leads):.2f} to {max(leads):.2f}"
-
-
-def decode_floor():
-    shares = [100 * row["share_of_floor"] for row in long_texts()]
-    return f"{min(shares):.0f} to {max(shares):.0f} %"
-
-
-def decode_fewest():
-    """How few positions there were, and what a gather reached with them."""
-    row = min(gpu_rows("decode"), key=in_flight)
-    return f"{in_flight(row):,} positions it reaches {over_v_cache(row):.2f}"
 
 
 # ---- forward and backward ------------------------------------------------------------------------
@@ -285,14 +242,6 @@ def training():
     return table([*columns, "held-out nats", "bits per byte"], lines)
 
 
-def session_lead(plan):
-    """By how many nats a plan's runs ended below standard's of the same seeds: ".034 and .038"."""
-    losses = {(row["plan"], row["seed"]): row["loss"] for row in gpu_rows("run", FILE)}
-    seeds = sorted(seed for name, seed in losses if name == plan)
-    ahead = (losses["standard", seed] - losses[plan, seed] for seed in seeds)
-    return " and ".join(f"{lead:.3f}" for lead in ahead)
-
-
 def epochs():
     return f"{max(row['epochs'] for row in gpu_rows('run', FILE)):.2f}"
 
@@ -301,3 +250,37 @@ def unequal():
     """How many of the kernels' checks were not equal to the definition: "0 of 10"."""
     (row,) = gpu_rows("kernels", FILE)
     return f"{sum(not equal for equal in row['equal'])} of {len(row['equal'])}"
+
+
+# ---- what prose tells the least and the most of --------------------------------------------------
+
+
+def plans_at(texts, length):
+    """The rows of one shape, without the rival."""
+    shape = int(texts), int(length)
+    rows = (row for row in recorded_steps() if row["plan"] != PLAIN_LOOP)
+    return [row for row in rows if shape_of_texts(row) == shape]
+
+
+def run_leads(plan):
+    """By how many nats a plan's runs ended below standard's of the same seeds."""
+    losses = {(row["plan"], row["seed"]): row["loss"] for row in gpu_rows("run", FILE)}
+    seeds = [seed for name, seed in losses if name == plan]
+    return [losses["standard", seed] - losses[plan, seed] for seed in seeds]
+
+
+SPANS = {  # name in a mark, "gpu-least gather" (evidence.lab.quantities): its numbers
+    "positions": lambda: map(in_flight, long_texts()),
+    "gather": lambda: map(over_v_cache, long_texts()),
+    "gather-floor": lambda: [row["share_of_floor"] for row in long_texts()],
+    "loop": lambda: [r["times_standard"] for r in recorded_steps() if r["plan"] == PLAIN_LOOP],
+    "called": lambda: [
+        row["times_standard"] for row in gpu_rows("called", FILE) if row["plan"].startswith("bov")
+    ],
+    "floor": lambda *shape: map(share_of_floor, plans_at(*shape)),
+    "over-loop": lambda *shape: map(over_loop, plans_at(*shape)),
+    "step-ms": lambda *shape: [1e3 / row["tokens_per_second"] for row in plans_at(*shape)],
+    "run-lead": run_leads,
+    "reached": lambda: [reached()],
+    "epochs": lambda: [row["epochs"] for row in gpu_rows("run", FILE)],
+}

@@ -272,7 +272,7 @@ PAGES = {  # page: what makes its tables
     "speed.md": (speed_table, generation_table),
     "gpu.md": (
         *(gpu_table.decode, gpu_table.wide, gpu_table.generation, gpu_table.attention),
-        *(gpu_table.table_gradient, gpu_table.training),
+        *(gpu_table.table_gradient, gpu_table.training, gpu_table.papers),
     ),
 }
 

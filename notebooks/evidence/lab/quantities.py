@@ -4,6 +4,7 @@
     quantity("lead row13 over row8 novel tuned")             one system over another
     quantity("low x0-v code fine")                           the lower end of its interval
     quantity("lead standard+hidden=416 code tuned")          a cell with another size
+    quantity("lead row8 code course per lead x0-v code course")    a number from several (computed)
 
 The first word names a line of QUANTITIES. Of the others, those in WORDS choose rows of the table,
 `over X` names the other system, and what is left is the system. A new number is a new line.
@@ -11,12 +12,14 @@ The first word names a line of QUANTITIES. Of the others, those in WORDS choose 
 
 import functools
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from course import records
+from evidence.bench.gpu_table import SPANS
 from evidence.lab import rates
 from evidence.lab.asked import grids
 from evidence.lab.comparison import (
@@ -29,16 +32,14 @@ from evidence.lab.comparison import (
     paired,
     rows_where,
 )
-from evidence.lab.table import at_step, runs
+from evidence.lab.table import RATES, at_step, runs
 
 WORDS = {
     **{text: dict(text=text) for text in ("code", "novel")},
     "novels": dict(text="books"),
     "dombey": dict(text="books:dombey-and-son"),
     "miserables": dict(text="books:les-mis-rables"),
-    **{
-        how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "anew", "older")
-    },
+    **{how: dict(rates=how) for how in RATES},
     "budgets": dict(topic="budgets"),
     "sweep": dict(topic="older"),  # every system once, one older recipe, three seeds
     "d12": dict(topic="d12", steps=350, rates="paper"),
@@ -126,13 +127,10 @@ def lead_at_best(words):
 
 
 def lead_at(words):
-    """ "lead-at 175 x0-v d12": the mean lead at a step of the runs at which both were read."""
+    """ "lead-at 175 x0-v d12": the lead at a step of the runs at which both were read."""
     step, *rest = words
     (system,), over, where = asked_for(rest)
-    rows = rows_where(runs(), **where)
-    losses = (by_seed(rows, one, where).valid.map(dict) for one in (system, over))
-    ours, theirs = (by_step.map(lambda read: read[int(step)]) for by_step in losses)
-    return float((theirs - ours).mean())
+    return lead(at_step(rows_where(runs(), **where), int(step)), system, over)
 
 
 def measured(words):
@@ -150,7 +148,7 @@ def measured(words):
 def said(words):
     """ "said gpu_session times_standard plan=bov texts=4": the column of one row of a file."""
     file, column, *wanted = words
-    wanted = dict(word.split("=") for word in wanted)
+    wanted = {name: cell(value) for name, value in (word.split("=") for word in wanted)}
     rows = records.read(file)["rows"]
     found = [r for r in rows if all(str(r.get(name)) == wanted[name] for name in wanted)]
     if len(found) != 1:
@@ -159,11 +157,22 @@ def said(words):
 
 
 def values_forgotten(words):
-    """The nats that a trained standard loses when all its values become their token's mean."""
-    (text,) = words
-    rows = [row["held_out"] for row in records.read(f"mean_values_{text}")["rows"]]
-    without, whole = ([row[how] for row in rows] for how in ("token, last 12", "nothing"))
-    return float(np.mean(without) - np.mean(whole))
+    """The nats that a trained standard loses when its values become their token's mean, in all
+    layers; "values-forgotten code token layer 3" in one; "... code all last 12": one mean for all.
+    """
+    text, *what = words
+    kind, *layers = what or ("token", "last", "12")
+    losses = [row["held_out"] for row in records.read(f"mean_values_{text}")["rows"]]
+    without = [loss[f"{kind}, {' '.join(layers)}"] for loss in losses]
+    return float(np.mean(without) - np.mean([loss["nothing"] for loss in losses]))
+
+
+def stretch_leads(words):
+    """The lead in each stretch of 16 held-out texts, the mean over seeds."""
+    (system,), over, where = asked_for(words)
+    rows = rows_where(runs(), **where)
+    ours, theirs = (np.stack(by_seed(rows, one, where).held_out) for one in (system, over))
+    return (theirs - ours).mean(0)
 
 
 def tries_of_three(words):
@@ -194,6 +203,16 @@ def exact_of(words):
     return float(rows.exact.mean())
 
 
+def depths_in_need(words):
+    """ "depths-in-need compute_then_fetch_deeper": at how many depths each model whose values come
+    from the stream answers more, by .05, than every model whose values are the token's."""
+    rows = pd.DataFrame(records.read(*words)["rows"])
+    stream, token = rows[rows.plan == "standard"], rows[rows.plan != "standard"]
+    shape = ["depth", "last_mlp"]
+    needed = stream.groupby(shape).exact.min() > token.groupby(shape).exact.max() + 0.05
+    return int(needed.groupby("depth").any().sum())
+
+
 def order_of(words):
     """ "order next": the rank correlation of what was counted in each new text before a run, and of
     what tables lead by there at the parameters of standard."""
@@ -214,15 +233,8 @@ def of_rates(function):
     return found
 
 
-def lead_halfway(words):
-    (system,), over, where = asked_for(words)
-    some = rows_where(runs(), **where)
-    return lead(at_step(some, where["steps"] // 2), system, over)
-
-
 QUANTITIES = {
     "lead": lead_of,
-    "lead-halfway": lead_halfway,
     "apart": apart,
     "effect": effect_of,
     "mean": mean_of,
@@ -232,7 +244,6 @@ QUANTITIES = {
     "said": said,
     "lag": lambda words: -lead_of(words).mean,
     "low": lambda words: lead_of(words).low,
-    "high": lambda words: lead_of(words).high,
     "seeds": lambda words: lead_of(words).n,
     "p": lambda words: lead_of(words).p,
     "change": change_of,
@@ -244,6 +255,8 @@ QUANTITIES = {
     "parameters": lambda words: cell_runs(words).parameters.iloc[0],
     "tokens-a-parameter": lambda words: ratio(cell_runs(words), "tokens", "parameters"),
     "unclear-threes": tries_of_three,
+    "stretches": lambda words: len(stretch_leads(words)),
+    "stretches-ahead": lambda words: int((stretch_leads(words) > 0).sum()),
     "spread": lambda words: lead_of(words).by_seed.std(),
     "lead-at": lead_at,
     "values-forgotten": values_forgotten,
@@ -251,6 +264,10 @@ QUANTITIES = {
     "wrong": wrong_of,
     "order": order_of,
     "exact": exact_of,
+    "depths-in-need": depths_in_need,
+    # of what a GPU said: "gpu-most over-loop 4 131072"
+    "gpu-least": lambda words: min(SPANS[words[0]](*words[1:])),
+    "gpu-most": lambda words: max(SPANS[words[0]](*words[1:])),
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
@@ -285,8 +302,29 @@ def ratio(rows, above, below):
     return float((rows[above] / rows[below]).iloc[0])
 
 
+def computed(name):
+    """A number from the means of several: "lead x0-q novel course per lead x0-q code course", or
+    with "minus" and "plus" between them, which are done before "per"."""
+    above, per, below = name.partition(" per ")
+    if per:
+        return computed(above) / computed(below)
+    first, *rest = re.split(r" (minus|plus) ", name)
+    return as_number(first) + sum(
+        as_number(one) * (1 if sign == "plus" else -1) for sign, one in zip(rest[::2], rest[1::2])
+    )
+
+
+def as_number(name):
+    if name.isdecimal():
+        return float(name)
+    found = quantity(name)
+    return found.mean if isinstance(found, Lead) else float(found)
+
+
 @functools.lru_cache(maxsize=4096)  # pages name the same number often
 def quantity(name):
+    if re.search(r" (per|minus|plus) ", name):
+        return computed(name)
     first, *words = name.split()
     if first not in QUANTITIES:
         raise ValueError(f"wanted one of {', '.join(QUANTITIES)}; got {first!r} in {name!r}")

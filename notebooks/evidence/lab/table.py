@@ -22,6 +22,7 @@ RATES = dict(
     fine="the two at rates half a step finer, on the ten",
     tried="the runs that chose the rates, seeds 0 to 2",
     course="one recipe for all, searched on standard",
+    long="a recipe for 4,000 steps, each system half a step below what it chose at 500",
     anew="the same recipe at a later state of the code: compared among themselves alone",
     older="an older recipe, searched on none of these systems",
     paper="the rates of Bank of Values, carried by batch, for all",
