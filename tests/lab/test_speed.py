@@ -1,6 +1,7 @@
 """What is measured of generation, of a busy machine, and what of it is told?"""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -56,6 +57,26 @@ def test_the_plain_loop_stands_beside_every_row(capsys):
     assert generation.times_loop(taken, "bov, compiled") is None, "there is no such loop"
     taken[generation.COMPILED_RIVAL] = [0.5]
     assert generation.times_loop(taken, "bov, compiled") == 0.5
+    assert generation.times_loop(taken, "bov, compiled", "cuda") == 6, "compiled is the loop there"
+
+
+def test_beside_the_recorded_loop_stands_the_loop_that_python_calls():
+    """Of the same weights and the same cache, which would not fit twice."""
+    loop = generation.Loop("smoke", 64, 2)
+    loop.through = loop.take = None  # a recording, of layers that are compiled
+    eager = loop.called()
+    eager()
+    assert eager.layers is loop.layers and loop.take is None
+    assert eager.take == eager.step and eager.through == eager.layer
+
+
+def test_of_a_gpu_kernels_are_told_and_launches_are_not():
+    def event(key, us):
+        return SimpleNamespace(key=key, self_device_time_total=us, self_cpu_time_total=7)
+
+    events = [event("gemm", us) for us in (10, 12, 500)] + [event("cudaGraphLaunch", 0)] * 3
+    assert token_profile.per_token(events, 3, on_gpu=True) == {"gemm": (1, 12)}
+    assert token_profile.per_token(events, 3, on_gpu=False)["cudaGraphLaunch"] == (1, 7)
 
 
 def test_a_token_is_told_operator_by_operator():

@@ -6,6 +6,8 @@ import weakref
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minimal.model import loss
@@ -84,6 +86,22 @@ def test_the_targets_gradient_is_one_whether_it_is_scattered_or_compared(monkeyp
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     assert torch.equal(loss.less_target(p, y, counts), scattered)
     assert (scattered - p).sum() == pytest.approx(-counts.sum().item(), abs=1e-4)
+
+
+def test_a_compiler_is_given_no_scatter():
+    """It would write all scores of a part out for it, in fp32, and read them again."""
+    seen = []
+
+    def listing(graph, inputs):
+        seen.extend(str(node.target) for node in graph.graph.nodes)
+        return make_boxed_func(graph.forward)
+
+    x, w, y = draw(9, 12, 50)
+    backend = aot_autograd(fw_compiler=listing, bw_compiler=listing)
+    apply = torch.compile(HeadLoss.apply, backend=backend, fullgraph=True)
+    torch.autograd.grad(apply(x, w, y, "tanh"), (x, w))
+    assert any("aten.mm" in name for name in seen) and any("aten.where" in name for name in seen)
+    assert not any("scatter_add" in name or "index_put" in name for name in seen)
 
 
 class Largest(TorchDispatchMode):
