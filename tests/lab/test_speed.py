@@ -10,6 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 from course import memory
 from evidence.bench import busy, generation, table, token_profile
 from minimal.generate import generate
+from minimal.model import still
 from minimal.model.config import size as named
 from minimal.variants import build
 
@@ -68,6 +69,20 @@ def test_beside_the_recorded_loop_stands_the_loop_that_python_calls():
     eager()
     assert eager.layers is loop.layers and loop.take is None
     assert eager.take == eager.step and eager.through == eager.layer
+
+
+def test_the_compilers_step_continues_the_same_text_in_the_same_cache(monkeypatch):
+    """What the compiler makes of a step is asked in tests/model/test_still.py."""
+    monkeypatch.setattr(still, "Made", lambda: lambda work, *tensors: work())
+    plain = generation.Text("bov", "smoke", 64, 5)
+    compiled = plain.compiled()
+    said = []
+    for text in (plain, compiled, plain):
+        plain.chance.manual_seed(7)
+        said.append(text())
+    assert torch.equal(said[0], said[1]) and torch.equal(said[0], said[2])
+    assert isinstance(compiled.step, still.StillStep) and compiled.step.compile
+    assert compiled.cache is plain.cache and compiled.model is plain.model
 
 
 def test_of_a_gpu_kernels_are_told_and_launches_are_not():
