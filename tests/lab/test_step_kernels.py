@@ -1,16 +1,22 @@
 """A training step by kernel: is the rival the same step, and are kernels told for what they are?"""
 
 import json
+import re
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from evidence.bench import step_kernels
+from course import records
+from evidence.bench import rented, step_kernels
 from evidence.bench.gpu_table import PEAK
 from evidence.bench.nanochat import Nanochat
 from evidence.bench.step_kernels import by_kind, kind_of
+from minimal.bench.bench import stepper
 from minimal.model.config import size as named
-from minimal.variants import build
+from minimal.model.count import count
+from minimal.training import optim
+from minimal.variants import build, skeleton
 
 SMALL = dict(size="smoke", batch=2, where="cpu", compile=False, rounds=1)
 
@@ -117,3 +123,63 @@ def test_shares_are_of_the_step_and_of_the_peak():
 def test_a_kernel_is_told_by_what_it_is_for(name, kind):
     assert kind_of(name) == kind
     assert by_kind({name: (1, 5.0)}, 7.0) == {kind: (1, 5.0), step_kernels.BETWEEN: (0, 2.0)}
+
+
+# ---- what the pages say of it --------------------------------------------------------------------
+
+
+def section(page, head):
+    text = (records.EVIDENCE / page).read_text(encoding="utf-8")
+    return " ".join(text.partition(f"## {head}")[2].partition("\n## ")[0].split())
+
+
+def test_every_stage_that_waits_for_a_gpu_is_told_with_its_minutes():
+    page = (records.EVIDENCE / "gpu.md").read_text(encoding="utf-8")
+    told = {}
+    for name, minutes in re.findall(r"^\| `(\w+)`.*\| ([\d.]+) \| [a-z ]+ \|$", page, re.M):
+        told[name] = told.get(name, 0) + float(minutes)
+    waiting = {name: minutes for name, (_, minutes, _) in rented.STAGES.items()}
+    assert told == {name: waiting[name] for name in waiting if name not in ("kernels", "runs")}
+    parts = re.findall(r"^\| `attention`: (.*?) \|", page, re.M)
+    assert re.findall(r"`(\w+)`", " ".join(parts)) == [*rented.ATTENTION]
+    commands = re.findall(r"rented --minutes (\d+) --only (.*) --out DIR", page)
+    assert len(commands) == 2 and all(float(minutes) < 10 for minutes, _ in commands)
+    assert {name for _, names in commands for name in names.split()} == told.keys()
+
+
+def muons_products(config):
+    """FLOPs of the polynomials of every matrix of `standard`, as they are made in bf16."""
+    width, hidden = config.width, config.mlp_width
+    shapes = [(width, width)] * 4 + [(width, hidden)] * 2
+    each = [2 * short * short * (2 * long + short) for short, long in shapes]
+    return config.layers * sum(each) * len(optim.POLAR_EXPRESS)
+
+
+def test_the_shares_of_arithmetic_that_the_page_of_a_gpu_tells_are_counted():
+    config, told = named("d12"), section("gpu.md", "Prepared, and not yet measured on a GPU")
+    each = count(skeleton("standard", config))["flops_per_token"]
+    head = 6 * config.width * config.vocab / each
+    assert f"The head is {100 * head:.0f} % of d12's arithmetic" in told
+    small, large = (100 * muons_products(config) / each / tokens for tokens in (2**15, 2**19))
+    words = f"are {small:.1f} % on top of the arithmetic that is counted, and {large:.1f} % in"
+    assert words in told
+
+
+def test_a_cpus_products_are_those_that_the_page_counts():
+    told = section("bench/where_time_goes.md", "A training step at `wide`, compiled")
+    model, step = stepper("standard", "wide", "course", 16, False)
+    with FlopCounterMode(display=False) as counted:
+        step()
+    aten, found = torch.ops.aten, counted.get_flop_counts()["Global"]
+    matrices, muon = found[aten.mm], found[aten.bmm] + found[aten.baddbmm]
+    floor = 16 * model.config.context * count(model)["flops_per_token"]
+    for words, flops, whether in (
+        ("of matrices: forward, and two in the backward pass", matrices, "yes"),
+        ("of attention, as the floor counts them", floor - matrices, "yes"),
+        ("of Muon", muon, "no"),
+        ("sum", floor + muon, ""),
+    ):
+        ms = 222 * flops / floor
+        line = f"| {words} | {flops / 1e9:.1f} | {whether} | {ms:.0f} |".replace("|  |", "| |")
+        assert line in told, line
+    assert f"the step is at {100 * 222 * (floor + muon) / floor / 374:.0f} %" in told
