@@ -5,11 +5,12 @@
 
 First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data
 sheet states. Then decode, forward and backward, each way beside its rivals at their best settings
-(pipeline stages, splits, PyTorch's attention by each of its backends, FlexAttention), the gradient
-of a table whose tokens are as frequent as in text or more so, and whole training steps of three
-plans, as a share of the best bf16 product that the same run measured. All ways of a row must
-agree before any is timed; every row is the median of rounds in which every way has its turn, and is
-written to DIR/gather_gpu.json as soon as it is measured.
+(pipeline stages, splits, PyTorch's attention by each of its backends, FlexAttention) and beside
+what training takes, attention within documents, the gradient of a table whose tokens are as
+frequent as in text or more so, and whole training steps of three plans, as a share of the best bf16
+product that the same run measured. All ways of a row must agree before any is timed; every row is
+the median of rounds in which every way has its turn, and is written to DIR/gather_gpu.json as soon
+as it is measured.
 
 Where a command has little time, ask for a part at a time: all go into one file. The one on record
 is an H100's. Not yet measured: an A100, several GPUs, keys of one byte.

@@ -216,7 +216,7 @@ def profile_step(session):
     how = dict(size=run.size, batch=run.batch // run.accumulate)
     how |= dict(where="cpu", compile=False, rounds=1) if session.dry else {}
     ways = [way for way in step_kernels.WAYS if not session.has("step", way=way)]
-    session.time_for(1, "a step by kernel")
+    session.time_for(2, "a step by kernel")
     for row in step_kernels.steps(ways=ways, **how):
         print(step_kernels.report(row), flush=True)
         yield dict(part="step") | row
@@ -272,7 +272,9 @@ def measure_generation(session):
         how |= dict(way="recorded", compiled=compiled)
         try:
             rows = generation(shape, rivals=True, **how)
-        except torch.OutOfMemoryError:  # the plans go before the loop
+        except torch.OutOfMemoryError:  # behind this line, what did not fit is let go of
+            rows = None
+        if rows is None:  # the plans go before the loop
             print(f"{texts} x {length}: no room for the plain loop's cache", flush=True)
             rows = generation(shape, **how)
         for row in rows:
@@ -312,7 +314,7 @@ STAGES = dict(
     token=("token", 2, profile_token),
     step=("step", 2.5, profile_step),
     generation=("generation", 6, measure_generation),
-    attention=("attention", 6, measure_attention),
+    attention=("attention", 6.5, measure_attention),
     training=("training", 3.5, measure_training),
     runs=("run", 0, train_models),
 )
