@@ -289,7 +289,7 @@ def test_every_backend_that_is_timed_equals_float64_with_its_gradients(window, m
         document = documents.names(toy, 2, 40, mean)
         assert (document[:, -1] > document[:, 0]).all(), "each row holds several"
         ways = documents.ways_of(toy, document)
-        right = masked_by_definition(*exact, documents.square(document))
+        right = masked_by_definition(*exact, documents.within(document))
     wanted = {"sdpa", "flex"} | (set() if mean else {"chosen"})
     assert {family for family, _ in ways} == wanted
     push = torch.randn(right.shape, generator=torch.Generator().manual_seed(1))
@@ -310,7 +310,7 @@ def masked_by_definition(q, k, v, mask):
 
 def test_a_document_sees_itself_and_nothing_before_it():
     document = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 2, 2]])
-    seen = documents.square(document)
+    seen = documents.within(document)
     for row, numbers in enumerate(document.tolist()):
         for query, key in itertools.product(range(5), repeat=2):
             right = key <= query and numbers[query] == numbers[key]

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from course import memory
@@ -86,10 +87,12 @@ def test_the_compilers_step_continues_the_same_text_in_the_same_cache(monkeypatc
 
 
 def test_of_a_gpu_kernels_are_told_and_launches_are_not():
-    def event(key, us):
-        return SimpleNamespace(key=key, self_device_time_total=us, self_cpu_time_total=7)
+    def event(key, us, kind=DeviceType.CPU):
+        times = dict(self_device_time_total=us, self_cpu_time_total=7)
+        return SimpleNamespace(key=key, device_type=kind, **times)
 
-    events = [event("gemm", us) for us in (10, 12, 500)] + [event("cudaGraphLaunch", 0)] * 3
+    events = [event("gemm", us, DeviceType.CUDA) for us in (10, 12, 500)]
+    events += [event("cudaGraphLaunch", 30)] * 3
     assert token_profile.per_token(events, 3, on_gpu=True) == {"gemm": (1, 12)}
     assert token_profile.per_token(events, 3, on_gpu=False)["cudaGraphLaunch"] == (1, 7)
 

@@ -117,7 +117,7 @@ def test_shares_are_of_the_step_and_of_the_peak():
         ("triton_poi_fused__to_copy_expand_3", "copies"),
         ("void at::native::(anonymous namespace)::indexing_backward_kernel", "embedding"),
         ("Memset (Device)", "copies"),
-        ("triton_poi_fused_add_12", step_kernels.OTHER),
+        ("triton_poi_fused_add_12", step_kernels.NO_KIND),
     ),
 )
 def test_a_kernel_is_told_by_what_it_is_for(name, kind):

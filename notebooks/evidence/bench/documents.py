@@ -10,11 +10,11 @@ let a document see the one before: whoever wants it reads here what it would cos
 import torch
 from torch.nn.attention.flex_attention import create_block_mask
 
-from evidence.bench.graphs import agree, backends, by_name, flex, gradients, sdpa
+from evidence.bench.graphs import agree, backends, each_us, flex, gradients, sdpa
 from minimal.kernels.dense import compiled_once
 
 # fmt: off
-TEXTS = [  # B, T, query heads, key heads, D, and tokens of a document in the mean
+PACKED = [  # B, T, query heads, key heads, D, and tokens of a document in the mean
     (32, 2048, 6, 6, 128, 500),
 ]
 # fmt: on
@@ -26,7 +26,7 @@ def names(bench, B, T, mean):
     return (drawn < 1 / mean).cumsum(1).int().to(bench.device)
 
 
-def square(document):
+def within(document):
     """Which keys a query sees, (B, 1, T, T): those before it in its document."""
     same = document[:, None, :, None] == document[:, None, None]
     return same & torch.ones_like(same[0, 0]).tril()
@@ -45,7 +45,7 @@ def tiles(document):
 
 def ways_of(bench, document):
     """{(family, settings): attention(q, k, v)}, each backend by itself."""
-    mask, made = square(document), tiles(document)
+    mask, made = within(document), tiles(document)
     ways = {
         ("sdpa", name): lambda q, k, v, by=name: sdpa(q, k, v, by, mask=mask)
         for name in backends(bench.device, masked=True)
@@ -75,6 +75,6 @@ def documents(bench, B, T, H, G, D, mean):
         D=D,
         mean=mean,
         tiles_us=1e6 * made["tiles", ""],
-        forward_us=by_name(forward),
-        backward_us=by_name(backward),
+        forward_us=each_us(forward),
+        backward_us=each_us(backward),
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from evidence.bench.documents import TEXTS, documents
+from evidence.bench.documents import PACKED, documents
 from evidence.bench.gpu_decode import CACHED, WIDE, decode
 from evidence.bench.graphs import (
     BUFFERS,
@@ -30,8 +30,8 @@ from evidence.bench.graphs import (
     agree,
     backends,
     bandwidths,
-    by_name,
     columns,
+    each_us,
     fastest_of,
     flex,
     flex_joins,
@@ -114,13 +114,13 @@ def forward(bench, B, T, H, G, D, window=0):
         fused_over_stored=fastest_of(taken, "stored")[0] / fused,
         tflops=4 * B * H * visible_pairs(T, window) * D / fused / 1e12,
         bytes_us=1e6 * moved / bench.memory,
-        chosen_over_best=over_best(taken, "rows_and_chosen", ("rows_and", "fused_training")),
+        chosen_over_best=share_of_best(taken, "rows_and_chosen", ("rows_and", "fused_training")),
         **columns(taken),
-        each_us=by_name(taken),
+        each_us=each_us(taken),
     )
 
 
-def over_best(taken, chosen, rivals):
+def share_of_best(taken, chosen, rivals):
     """The time of the best of these families, as a share of what the chosen one takes: 1 where none
     is better."""
     best = min(s for (family, _), s in taken.items() if family.startswith(rivals))
@@ -150,9 +150,9 @@ def backward(bench, B, T, H, G, D, window=0):
         window=window,
         fused_over_dense=min(s for name, s in taken.items() if name[0] != "fused") / fused,
         tflops=10 * B * H * visible_pairs(T, window) * D / fused / 1e12,  # 2.5 forwards, as usual
-        chosen_over_best=over_best(taken, "rows_and_chosen", ("rows_and", "fused")),
+        chosen_over_best=share_of_best(taken, "rows_and_chosen", ("rows_and", "fused")),
         **columns(taken),
-        each_us=by_name(taken),
+        each_us=each_us(taken),
     )
 
 
@@ -214,17 +214,17 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
         wide=[partial(decode, bench, *shape, wide=True) for shape in smaller.get("wide", WIDE)],
         forward=[partial(forward, bench, *shape) for shape in trained],
         backward=[partial(backward, bench, *shape) for shape in trained],
-        documents=[partial(documents, bench, *shape) for shape in smaller.get("texts", TEXTS)],
+        documents=[partial(documents, bench, *shape) for shape in smaller.get("texts", PACKED)],
         table=[partial(table_gradient, bench, *trained[0][:5], share) for share in HOTTEST],
         train=[partial(train, bench, plan, **how) for plan in plans],
     )
     for part in parts:
         for measure in work[part]:
-            print(SAID[part].format(**rounded(keep(measure()))), flush=True)
+            print(SAID[part].format(**microseconds(keep(measure()))), flush=True)
     return rows
 
 
-def rounded(row):
+def microseconds(row):
     """A row whose lists of ways are told in whole microseconds."""
     told = {name: value for name, value in row.items() if isinstance(value, dict)}
     words = {

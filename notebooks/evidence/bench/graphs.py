@@ -126,7 +126,7 @@ def columns(taken):
     return row
 
 
-def by_name(taken):
+def each_us(taken):
     """Microseconds of every way, settings and all: no way hides behind a better one of its
     family."""
     return {" ".join(name).strip(): 1e6 * s for name, s in taken.items()}

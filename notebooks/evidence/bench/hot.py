@@ -13,7 +13,7 @@ gradient of an embedding is faster from 8 % on, and much faster on padding alone
 
 import torch
 
-from evidence.bench.graphs import agree, by_name, columns, fastest_of
+from evidence.bench.graphs import agree, columns, each_us, fastest_of
 from minimal.kernels.backward import run_sum_by_token
 from minimal.kernels.fused import sort_ids, summed
 
@@ -67,5 +67,5 @@ def table_gradient(bench, B, T, H, G, D, share):
         share_of_floor=floor / fastest_of(taken, "sum_by_token")[0],
         chosen_over_best=better / taken["chosen", ""],
         **columns(taken),
-        each_us=by_name(taken),
+        each_us=each_us(taken),
     )

@@ -10,16 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from evidence.bench.rivals import norm
 from minimal.model.config import size as named
 from minimal.training.device import compute_dtype
 
 BASE = 100_000.0  # of the rotary positions
 SHARPER = 1.2  # the gain of queries and keys, behind their norm
 CAP = 15.0  # no score is larger
-
-
-def norm(x):
-    return F.rms_norm(x, x.shape[-1:])
 
 
 def turned(x, cos, sin):

@@ -41,11 +41,11 @@ KINDS = (
     ("embedding", ("embedding", "index", "sort")),
     ("copies", ("memcpy", "memset", "copy", "::cat", "::clone", "::contiguous")),
 )
-OTHER = "all others"
+NO_KIND = "all others"
 BETWEEN, MOVE = "between kernels", "optimizer"
 
-SHOWN = 25  # kernels by name
-LARGE = 2**19  # tokens of nanochat's batch, in which the optimizer's move hardly counts
+MOST_KERNELS = 25  # kernels by name
+LARGE_BATCH = 2**19  # tokens of nanochat's batch, in which the optimizer's move hardly counts
 
 
 class Step:
@@ -91,8 +91,8 @@ def row_of(way, step, whole, passes, kernels):
     """`whole` and `passes` in milliseconds, `kernels` as by_operator tells them."""
     kinds = by_kind(kernels, 1e3 * passes)
     kinds[MOVE] = 0, 1e3 * max(0.0, whole - passes)
-    longest = sorted(kernels, key=lambda name: -kernels[name][1])[:SHOWN]
-    many = max(1, LARGE // step.tokens)  # micro-batches
+    longest = sorted(kernels, key=lambda name: -kernels[name][1])[:MOST_KERNELS]
+    many = max(1, LARGE_BATCH // step.tokens)  # micro-batches
     large = many * passes + max(0.0, whole - passes)
     return dict(
         way=way,
@@ -120,7 +120,7 @@ def by_kind(kernels, passes):
 
 def kind_of(kernel):
     name = kernel.lower()
-    return next((kind for kind, words in KINDS if any(word in name for word in words)), OTHER)
+    return next((kind for kind, words in KINDS if any(word in name for word in words)), NO_KIND)
 
 
 def report(row):

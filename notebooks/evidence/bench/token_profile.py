@@ -9,6 +9,7 @@ import statistics
 import time
 
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from evidence.bench.generation import Text
@@ -51,13 +52,14 @@ def by_operator(way, tokens, where):
 
 def per_token(events, tokens, on_gpu):
     """{operator or kernel: (calls, microseconds)}: calls times the median of their times, because
-    what else the machine does makes some calls long. A GPU's events are kernels; launches, which
-    stand among them, take no time there."""
+    what else the machine does makes some calls long. Of a GPU only its own events are kernels:
+    launches, which stand among them, are the processor's."""
     taken, found = {}, {}
     for event in events:
+        if on_gpu and event.device_type == DeviceType.CPU:
+            continue
         us = event.self_device_time_total if on_gpu else event.self_cpu_time_total
-        if us or not on_gpu:
-            taken.setdefault(event.key, []).append(us)
+        taken.setdefault(event.key, []).append(us)
     for operator, times in taken.items():
         calls = len(times) / tokens
         found[operator] = calls, calls * statistics.median(times)
