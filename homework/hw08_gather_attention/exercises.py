@@ -610,7 +610,7 @@ hint for gathered into memory first: Beside K and the rows: V written and V read
 after: By bytes, 301 / 132 = 2.28 for the kernel that gathers as it goes, and 301 / 534 = 0.56 for
     | the way that writes all values first: it reads the rows, writes V and reads it again, and is
     | slower than the cache that it replaces. Narrow keys make both stand out more, because less is
-    | shared. These are floors; notebooks/evidence/bench/moved.py: split_bytes counts those
+    | shared. These are floors; notebooks/evidence/bench/graphs.py: split_bytes counts those
     | of the kernel, for any shape.
 6 | more than 10 % off
     => (1.73, 0.63)

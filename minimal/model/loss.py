@@ -46,6 +46,15 @@ CAPPED = {
 }
 
 
+def less_target(p, y, counts):
+    """p - 1[y], for the targets that count: in place, at one entry of each row. A compiler would
+    write all of p out for that, and joins a comparison with the operations around it."""
+    if torch.compiler.is_compiling():
+        own = torch.arange(p.shape[1], device=p.device) == y  # (rows, V)
+        return torch.where(own & counts, p - 1, p)
+    return p.scatter_add_(1, y, -counts.to(p.dtype))
+
+
 class HeadLoss(torch.autograd.Function):
     """-log softmax(cap(x W^T))[target], summed over positions; targets below 0 do not count."""
 
@@ -70,7 +79,7 @@ class HeadLoss(torch.autograd.Function):
             s = p.sum(1, keepdim=True)  # (rows, 1)
             total = total + ((s.log() - own) * counts).sum()
             # gradient of the scores: p - 1[target], through the cap
-            p.mul_(counts / s).scatter_add_(1, y, -counts.to(kind))  # (rows, V)
+            p = less_target(p.mul_(counts / s), y, counts)  # (rows, V)
             d = (p if slope is None else p.mul_(slope)).to(x.dtype)
             # gradients of stream and head
             dx[n : n + rows] = d @ w

@@ -1,6 +1,7 @@
 """The benchmarks measure what they say, on sizes that are over in a moment."""
 
 import importlib
+import itertools
 import json
 import pathlib
 from collections import Counter
@@ -10,12 +11,13 @@ import torch
 from torch.nn.attention import flex_attention
 
 from course import figures, records
-from evidence.bench import decode, gpu_table, graphs, moved, step_profile
-from evidence.bench.moved import forward_bytes, split_bytes
+from evidence.bench import decode, documents, gpu_table, graphs, step_profile
+from evidence.bench.graphs import forward_bytes, split_bytes
 from minimal.bench import decoding, timing
 from minimal.data import results
 from minimal.kernels import histogram
 from minimal.kernels.dynamic_values import dynamic_values, mix
+from minimal.kernels.reference import by_definition
 from minimal.model import gradients
 from tests.kernels.shapes import Shape
 
@@ -129,10 +131,10 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
         *("bandwidth", "decode", "decode", "forward", "forward", "backward", "backward"),
-        *("table", "table", "table", "train", "train", "wide"),
+        *("documents", *["table"] * len(gpu.HOTTEST), "train", "train", "wide"),
     ]
     assert [
-        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[10:12]
+        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[-3:-1]
     ] == [("bov", True, True), ("vplus", True, True)]
     assert {"v_cache_us", "materialise_us", "gather_us", "sdpa_us", "share_of_floor"} <= set(
         rows[1]
@@ -144,7 +146,7 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     assert "of the floor" in said
     refused = "FlexAttention is one kernel only where it is compiled for a GPU"
     assert f"decode 2 x 70: flex is refused: {refused}" in said
-    assert said.count(refused) == 2 * 2 + 2 * 2 + 2 + 2  # decode, forward, backward, wide
+    assert said.count(refused) == 2 * 2 + 2 * 2 + 2 + 2 + 2  # … backward, documents, wide
 
     # Rivals at their best settings, each named; the rows that were missing.
     assert {"rows_and_sdpa_us", "histogram_us"} <= rows[1].keys()
@@ -156,12 +158,18 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
 
     # Windows, and a token that stands everywhere.
     assert [row["window"] for row in rows[3:7]] == [0, 9, 0, 9]
-    assert {"sum_by_token_us", "embedding_us", "atomics_us", "floor_us"} <= rows[7].keys()
-    assert rows[7]["hottest"] < rows[9]["hottest"] == 1
+    assert {"sum_by_token_us", "embedding_us", "atomics_us", "floor_us"} <= rows[8].keys()
+    assert rows[8]["hottest"] < rows[-4]["hottest"] == 1
+
+    # Every backend by its name, and what training takes beside the best of them.
+    assert {"rows_and_sdpa FLASH_ATTENTION", "rows_and_chosen"} <= rows[5]["each_us"].keys()
+    assert all(row["chosen_over_best"] > 0 for row in rows[3:7] + rows[8:14])
+    ways = {"sdpa FLASH_ATTENTION", "sdpa MATH"}
+    assert rows[7]["forward_us"].keys() == rows[7]["backward_us"].keys() == ways
 
     # Rows wider than keys: no floor is told, and the sum by token stands beside.
-    assert {"narrowed_us", "histogram_whole_us", "binned_over_v_cache"} <= rows[12].keys()
-    assert "floor_us" not in rows[12]
+    assert {"narrowed_us", "histogram_whole_us", "binned_over_v_cache"} <= rows[-1].keys()
+    assert "floor_us" not in rows[-1]
 
 
 def tried_out(gpu, **more):
@@ -170,6 +178,7 @@ def tried_out(gpu, **more):
         cached=[(2, 70, 2, 2, 32), (1, 70, 4, 2, 32)],
         wide=[(1, 70, 2, 2, 32)],
         trained=[(1, 40, 2, 2, 32), (1, 40, 2, 2, 32, 9)],
+        texts=[(2, 40, 4, 2, 32, 12)],
         buffers=dict(small=1 << 13, large=1 << 13, programs=2),
         models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False),
     )
@@ -248,7 +257,71 @@ def test_one_token_is_made_as_hot_as_is_asked():
     ids = graphs.Bench("cpu", V=1000).ids(4, 5000)
     assert torch.equal(gpu.heated(ids, 0.0), ids)
     shares = [(gpu.heated(ids, share) == 0).float().mean().item() for share in gpu.HOTTEST]
-    assert shares[0] < 0.05 and abs(shares[1] - shares[0] - 0.08) < 0.01 and shares[2] == 1
+    assert shares[0] < 0.05 and shares[-1] == 1 and shares == sorted(shares)
+    for share, more in zip(shares, gpu.HOTTEST):
+        assert abs(share - shares[0] - more) < 0.01 + shares[0] * more
+
+
+def queries_and_values(B, T, H, G, D):
+    g = torch.Generator().manual_seed(0)
+    shapes = ((B, T, H, D), (B, T, G, D), (B, T, G, D))
+    return [torch.randn(shape, generator=g, requires_grad=True) for shape in shapes]
+
+
+@pytest.fixture
+def flex_on_a_cpu(monkeypatch):
+    """Its definition: what it would compute on a GPU."""
+    monkeypatch.setattr(graphs, "best_flex", lambda device: flex_attention.flex_attention)
+    monkeypatch.setattr(flex_attention, "_validate_device", lambda *_: None)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("window, mean", ((0, None), (9, None), (None, 12)))
+def test_every_backend_that_is_timed_equals_float64_with_its_gradients(window, mean, flex_on_a_cpu):
+    """Whole, in a window, and within documents."""
+    from evidence.bench import gpu
+
+    shape, toy = (2, 40, 4, 2, 16), graphs.Bench("cpu", torch.float32)
+    leaves = queries_and_values(*shape)
+    exact = [x.detach().double().requires_grad_() for x in leaves]
+    if mean is None:
+        ways = gpu.torch_ways(toy, *shape, window)
+        right = by_definition(*exact, window=window)
+    else:
+        document = documents.names(toy, 2, 40, mean)
+        assert (document[:, -1] > document[:, 0]).all(), "each row holds several"
+        ways = documents.ways_of(toy, document)
+        right = masked_by_definition(*exact, documents.within(document))
+    wanted = {"sdpa", "flex"} | (set() if mean else {"chosen"})
+    assert {family for family, _ in ways} == wanted
+    push = torch.randn(right.shape, generator=torch.Generator().manual_seed(1))
+    rights = (right, *torch.autograd.grad(right, exact, push.double()))
+    for name, way in ways.items():
+        out = way(*leaves)
+        mine = (out, *torch.autograd.grad(out, leaves, push))
+        for a, b in zip(mine, rights, strict=True):
+            assert (a - b).abs().max() <= 1e-5 * b.abs().max(), name
+
+
+def masked_by_definition(q, k, v, mask):
+    k, v = (x.repeat_interleave(q.shape[2] // k.shape[2], 2) for x in (k, v))
+    scores = torch.einsum("bthd,bshd->bhts", q, k) * q.shape[-1] ** -0.5
+    weight = scores.masked_fill(~mask, float("-inf")).softmax(-1)
+    return torch.einsum("bhts,bshd->bthd", weight, v)
+
+
+def test_a_document_sees_itself_and_nothing_before_it():
+    document = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 2, 2]])
+    seen = documents.within(document)
+    for row, numbers in enumerate(document.tolist()):
+        for query, key in itertools.product(range(5), repeat=2):
+            right = key <= query and numbers[query] == numbers[key]
+            assert seen[row, 0, query, key] == right
+    tiles = documents.tiles(torch.arange(4).repeat_interleave(128).view(1, 512))
+    dense = tiles.to_dense()[0, 0].bool()
+    assert torch.equal(dense, torch.eye(4, dtype=torch.bool)), (
+        "tiles between documents are left out"
+    )
 
 
 def test_a_cache_no_faster_than_memory_is_said(interpreter, monkeypatch, capsys):
@@ -412,7 +485,7 @@ def test_the_floors_of_the_table_that_was_computed_by_hand():
     cpu = dict(b=4)
     for S, times in ((131072, 1.6), (262144, 1.78)):
         both = 2 * S * 768 * 4
-        assert abs(both / moved.histogram_bytes(1, 1, S, 6, 6, 128, 32768, **cpu) - times) < 0.03
+        assert abs(both / graphs.histogram_bytes(1, 1, S, 6, 6, 128, 32768, **cpu) - times) < 0.03
 
 
 # ---- the profile of a step ---------------------------------------------------------------------

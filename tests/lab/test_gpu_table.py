@@ -5,7 +5,7 @@ import pytest
 from course import records
 from evidence.bench import gpu_table, table
 from evidence.bench.gpu_table import SPANS
-from evidence.bench.moved import split_bytes
+from evidence.bench.graphs import split_bytes
 from minimal.data import results
 from minimal.kernels import dense
 from minimal.kernels.decode import summed_rows

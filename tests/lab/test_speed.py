@@ -1,14 +1,17 @@
 """What is measured of generation, of a busy machine, and what of it is told?"""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from course import memory
 from evidence.bench import busy, generation, table, token_profile
 from minimal.generate import generate
+from minimal.model import still
 from minimal.model.config import size as named
 from minimal.variants import build
 
@@ -56,6 +59,42 @@ def test_the_plain_loop_stands_beside_every_row(capsys):
     assert generation.times_loop(taken, "bov, compiled") is None, "there is no such loop"
     taken[generation.COMPILED_RIVAL] = [0.5]
     assert generation.times_loop(taken, "bov, compiled") == 0.5
+    assert generation.times_loop(taken, "bov, compiled", "cuda") == 6, "compiled is the loop there"
+
+
+def test_beside_the_recorded_loop_stands_the_loop_that_python_calls():
+    """Of the same weights and the same cache, which would not fit twice."""
+    loop = generation.Loop("smoke", 64, 2)
+    loop.through = loop.take = None  # a recording, of layers that are compiled
+    eager = loop.called()
+    eager()
+    assert eager.layers is loop.layers and loop.take is None
+    assert eager.take == eager.step and eager.through == eager.layer
+
+
+def test_the_compilers_step_continues_the_same_text_in_the_same_cache(monkeypatch):
+    """What the compiler makes of a step is asked in tests/model/test_still.py."""
+    monkeypatch.setattr(still, "Made", lambda: lambda work, *tensors: work())
+    plain = generation.Text("bov", "smoke", 64, 5)
+    compiled = plain.compiled()
+    said = []
+    for text in (plain, compiled, plain):
+        plain.chance.manual_seed(7)
+        said.append(text())
+    assert torch.equal(said[0], said[1]) and torch.equal(said[0], said[2])
+    assert isinstance(compiled.step, still.StillStep) and compiled.step.compile
+    assert compiled.cache is plain.cache and compiled.model is plain.model
+
+
+def test_of_a_gpu_kernels_are_told_and_launches_are_not():
+    def event(key, us, kind=DeviceType.CPU):
+        times = dict(self_device_time_total=us, self_cpu_time_total=7)
+        return SimpleNamespace(key=key, device_type=kind, **times)
+
+    events = [event("gemm", us, DeviceType.CUDA) for us in (10, 12, 500)]
+    events += [event("cudaGraphLaunch", 30)] * 3
+    assert token_profile.per_token(events, 3, on_gpu=True) == {"gemm": (1, 12)}
+    assert token_profile.per_token(events, 3, on_gpu=False)["cudaGraphLaunch"] == (1, 7)
 
 
 def test_a_token_is_told_operator_by_operator():

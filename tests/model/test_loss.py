@@ -1,9 +1,14 @@
 """Is the loss whose gradient is made on the way the plain cross entropy, in value and in
 gradients?"""
 
+import weakref
+
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from minimal.model import loss
 from minimal.model.loss import HeadLoss
@@ -51,6 +56,91 @@ def test_in_bf16_it_differs_by_bf16_rounding_alone():
     (gx, gw), (hx, hw) = torch.autograd.grad(got, (low, w)), torch.autograd.grad(want, (x, w))
     assert gx.dtype == torch.bfloat16 and gw.dtype == torch.float32
     assert (gx - hx).norm() < 0.03 * hx.norm() and (gw - hw).norm() < 0.03 * hw.norm()
+
+
+@pytest.mark.parametrize("cap", PLAIN)
+@pytest.mark.parametrize("compiled", (False, True))
+def test_beside_float64_it_has_the_digits_of_its_type(cap, compiled):
+    """As it runs, and as a compiler sees it, which takes another way to the target's gradient."""
+    x, w, y = draw(40, 16, 90)
+    exact = [t.detach().double().requires_grad_() for t in (x, w)]
+    scores = PLAIN[cap](exact[0] @ exact[1].T)
+    right = F.cross_entropy(scores, y, ignore_index=-1, reduction="sum")
+    how = dict(backend="aot_eager", fullgraph=True)
+    apply = torch.compile(HeadLoss.apply, **how) if compiled else HeadLoss.apply
+    for leaves, digits in (((x, w), 1e-5), (exact, 1e-13)):
+        got = apply(*leaves, y, cap)
+        pairs = zip(torch.autograd.grad(got, leaves), gradients_of(right, exact), strict=True)
+        for mine, theirs in ((got, right), *pairs):
+            assert (mine - theirs).abs().max() <= digits * theirs.abs().max()
+
+
+def gradients_of(right, leaves):
+    return torch.autograd.grad(right, leaves, retain_graph=True)
+
+
+def test_the_targets_gradient_is_one_whether_it_is_scattered_or_compared(monkeypatch):
+    p, y = torch.rand(20, 50), torch.arange(20)[:, None]
+    counts = y % 3 > 0
+    scattered = loss.less_target(p.clone(), y, counts)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert torch.equal(loss.less_target(p, y, counts), scattered)
+    assert (scattered - p).sum() == pytest.approx(-counts.sum().item(), abs=1e-4)
+
+
+def test_a_compiler_is_given_no_scatter():
+    """It would write all scores of a part out for it, in fp32, and read them again."""
+    seen = []
+
+    def listing(graph, inputs):
+        seen.extend(str(node.target) for node in graph.graph.nodes)
+        return make_boxed_func(graph.forward)
+
+    x, w, y = draw(9, 12, 50)
+    backend = aot_autograd(fw_compiler=listing, bw_compiler=listing)
+    apply = torch.compile(HeadLoss.apply, backend=backend, fullgraph=True)
+    torch.autograd.grad(apply(x, w, y, "tanh"), (x, w))
+    assert any("aten.mm" in name for name in seen) and any("aten.where" in name for name in seen)
+    assert not any("scatter_add" in name or "index_put" in name for name in seen)
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that one new tensor has held, and the most that were alive together."""
+
+    def __init__(self):
+        super().__init__()
+        self.largest, self.alive, self.most = 0, 0, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        for x in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(x, torch.Tensor) and not x._is_view():
+                self.note(x)
+        return out
+
+    def note(self, x):
+        self.largest = max(self.largest, x.numel())
+        if not hasattr(x, "_noted"):
+            x._noted = weakref.finalize(x, self.gone, x.numel())
+            self.alive += x.numel()
+            self.most = max(self.most, self.alive)
+
+    def gone(self, numbers):
+        self.alive -= numbers
+
+
+def test_all_scores_are_never_held_at_once(monkeypatch):
+    """Forward and backward: beside weights and their gradients some rows' scores, a few times."""
+    monkeypatch.setattr(loss, "ROWS", 32)
+    x, w, y = draw(640, 8, 1000)
+    with Largest() as ours:
+        torch.autograd.grad(HeadLoss.apply(x, w, y, "tanh"), (x, w))
+    with Largest() as plain:
+        scores = PLAIN["tanh"](x @ w.T)
+        torch.autograd.grad(F.cross_entropy(scores, y, ignore_index=-1), (x, w))
+    assert ours.largest == 32 * 1000, "the scores of one part"
+    assert plain.largest == 640 * 1000 <= plain.most / 2
+    assert ours.most < 4 * 32 * 1000 + 3 * w.numel() + 2 * x.numel(), ours.most
 
 
 def test_targets_that_do_not_count_send_nothing_back():

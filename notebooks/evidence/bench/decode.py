@@ -21,7 +21,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from evidence.bench.moved import histogram_bytes, rows_bytes, sorted_bytes
+from evidence.bench.graphs import histogram_bytes, rows_bytes, sorted_bytes
 from evidence.bench.table import LENGTHS
 from minimal.bench.timing import in_turn, medians, ratio, zipf
 from minimal.command import command, number

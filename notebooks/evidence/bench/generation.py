@@ -19,15 +19,17 @@ ratio with 95 percent or more. With one thread the clock is the processor's, whi
 disturbs less; with several it is the one on the wall.
 """
 
+import copy
 import math
 import time
 
 import torch
 
 from course.memory import distinct_bytes, filled
-from evidence.bench.rivals import COMPILED_RIVAL, PLAIN_RIVAL, Loop, Transformers
+from evidence.bench.rivals import CALLED_RIVAL, COMPILED_RIVAL, PLAIN_RIVAL, Loop, Transformers
 from minimal.bench.timing import in_turn, medians, ratio, timer
 from minimal.generate import Writer, stores
+from minimal.kernels.recorded import on_gpu
 from minimal.model.config import size as named
 from minimal.model.still import PlainStep, StillStep
 from minimal.model.tape import Bank
@@ -49,8 +51,7 @@ BUFFER = 2**26  # fp32 numbers, 256 MB: what the rate of memory is measured on
 class Text:
     """A model and a cache that some texts of one length have filled; every call continues them.
 
-    `way`: "plain" steps as generate takes them on a CPU, "recorded" or "compiled" ones that stay
-    still."""
+    `way`: "plain" steps as generate takes them on a CPU, or "recorded" ones that stay still."""
 
     def __init__(self, plan, size, length, tokens, texts=1, where="cpu", way="plain"):
         self.tokens, self.way = tokens, way
@@ -65,6 +66,12 @@ class Text:
         # what is made of a step serves every call
         self.writer, self.step = Writer(self.model, self.cache, None, (1.0, None, None)), None
         self.chance = torch.Generator(where).manual_seed(0)
+
+    def compiled(self):
+        """The same model and cache, continued by the compiler's step."""
+        other = copy.copy(self)
+        other.way, other.step = "compiled", None
+        return other
 
     def rewind(self):
         """As if nothing had been generated: the rows stay, and are written over."""
@@ -149,7 +156,7 @@ def at(
     read = {plan: text.read_bytes() for plan, text in made.items()}
     held = {plan: text.cache.bytes() for plan, text in made.items()}
     for plan in compiled:
-        text = Text(plan, size, way="compiled", **shape)
+        text = made[plan].compiled()
         try:
             text()
         except Exception as why:  # a compiler that cannot: the other rows are still wanted
@@ -159,7 +166,9 @@ def at(
     for name in RIVALS if rivals is True else rivals:
         if RIVALS[name].is_here(where):
             made[name] = RIVALS[name](size, **shape)
-    if compiled and PLAIN_RIVAL in made:
+    if PLAIN_RIVAL in made and on_gpu(where):
+        made[CALLED_RIVAL] = made[PLAIN_RIVAL].called()
+    elif compiled and PLAIN_RIVAL in made:
         made[COMPILED_RIVAL] = Loop(size, compile=True, **shape)
     one, clock_name = measure(where)
     ways = made | dict(memory=memory.sum)
@@ -183,7 +192,7 @@ def at(
                 read_bytes=bytes_read,
                 held_bytes=held.get(name),
                 times_standard=ratio(taken, first, name),
-                times_loop=times_loop(taken, name),
+                times_loop=times_loop(taken, name, where),
                 interval=interval(ratios),
                 bytes_allow=read[first] / bytes_read,
                 clock=clock_name,
@@ -193,10 +202,10 @@ def at(
     return rows
 
 
-def times_loop(taken, name):
-    """How many times the plain loop's tokens a second; what is compiled, the compiled loop's. None
-    where there is no loop."""
-    loop = COMPILED_RIVAL if "compiled" in name else PLAIN_RIVAL
+def times_loop(taken, name, where="cpu"):
+    """How many times the plain loop's tokens a second; what is compiled, the compiled loop's, which
+    on a GPU the plain loop is. None where there is no loop."""
+    loop = COMPILED_RIVAL if "compiled" in name and not on_gpu(where) else PLAIN_RIVAL
     return ratio(taken, loop, name) if loop in taken else None
 
 

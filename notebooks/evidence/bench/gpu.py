@@ -5,11 +5,12 @@
 
 First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data
 sheet states. Then decode, forward and backward, each way beside its rivals at their best settings
-(pipeline stages, splits, PyTorch's attention by each of its backends, FlexAttention), the gradient
-of a table whose tokens are as frequent as in text or more so, and whole training steps of three
-plans, as a share of the best bf16 product that the same run measured. All ways of a row must
-agree before any is timed; every row is the median of rounds in which every way has its turn, and is
-written to DIR/gather_gpu.json as soon as it is measured.
+(pipeline stages, splits, PyTorch's attention by each of its backends, FlexAttention) and beside
+what training takes, attention within documents, the gradient of a table whose tokens are as
+frequent as in text or more so, and whole training steps of three plans, as a share of the best bf16
+product that the same run measured. All ways of a row must agree before any is timed; every row is
+the median of rounds in which every way has its turn, and is written to DIR/gather_gpu.json as soon
+as it is measured.
 
 Where a command has little time, ask for a part at a time: all go into one file. The one on record
 is an H100's. Not yet measured: an A100, several GPUs, keys of one byte.
@@ -21,6 +22,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from evidence.bench.documents import PACKED, documents
 from evidence.bench.gpu_decode import CACHED, WIDE, decode
 from evidence.bench.graphs import (
     BUFFERS,
@@ -29,24 +31,26 @@ from evidence.bench.graphs import (
     backends,
     bandwidths,
     columns,
+    each_us,
     fastest_of,
     flex,
     flex_joins,
+    forward_bytes,
+    gradients,
     sdpa,
 )
-from evidence.bench.moved import forward_bytes
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.data import results
 from minimal.data.files import runs_folder
 from minimal.kernels.backward import run_sum_by_token
-from minimal.kernels.dense import tiles_of
+from minimal.kernels.dense import attention, tiles_of
 from minimal.kernels.forward import run_forward, triton
-from minimal.kernels.fused import sort_ids
+from minimal.kernels.fused import sort_ids, summed
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
 
-PARTS = ("decode", "forward", "backward", "table", "train", "wide")
+PARTS = ("decode", "forward", "backward", "documents", "table", "train", "wide")
 
 # fmt: off
 TRAINED = [  # B, T, query heads, key heads, D, and keys to the left (0 = all)
@@ -66,12 +70,14 @@ def attention_inputs(bench, B, T, H, G, D):
 
 
 def torch_ways(bench, B, T, H, G, D, window):
-    """{(family, settings): attention(q, k, v)} of PyTorch's causal attentions."""
+    """{(family, settings): attention(q, k, v)} of PyTorch's causal attentions, each backend by
+    itself; and `chosen`, the one that a model trains through."""
     mask = visible(T, T, True, window, device=bench.device) if window else None
     ways = {
         ("sdpa", name): lambda q, k, v, by=name: sdpa(q, k, v, by, mask is None, mask)
         for name in backends(bench.device, bool(window))
     }
+    ways["chosen", ""] = partial(attention, window=window)
     if flex_joins(bench, B, T, H, G, D, window):
         tiles = tiles_of(T, window or T, bench.device)
         ways["flex", ""] = lambda q, k, v: flex(q, k, v, tiles)
@@ -109,8 +115,17 @@ def forward(bench, B, T, H, G, D, window=0):
         fused_over_stored=fastest_of(taken, "stored")[0] / fused,
         tflops=4 * B * H * visible_pairs(T, window) * D / fused / 1e12,
         bytes_us=1e6 * moved / bench.memory,
+        chosen_over_best=share_of_best(taken, "rows_and_chosen", ("rows_and", "fused_training")),
         **columns(taken),
+        each_us=each_us(taken),
     )
+
+
+def share_of_best(taken, chosen, rivals):
+    """The time of the best of these families, as a share of what the chosen one takes: 1 where none
+    is better."""
+    best = min(s for (family, _), s in taken.items() if family.startswith(rivals))
+    return best / fastest_of(taken, chosen)[0]
 
 
 def backward(bench, B, T, H, G, D, window=0):
@@ -119,16 +134,7 @@ def backward(bench, B, T, H, G, D, window=0):
     leaves = [x.requires_grad_() for x in (q, k, table)]
     push = bench.randn(B, T, H, D)
 
-    def back(forward):
-        outputs = []  # the forward pass is made once, by the first call
-
-        def gradients():
-            if not outputs:
-                outputs.append(forward())
-            return torch.autograd.grad(outputs[0], leaves, push, retain_graph=True)
-
-        return gradients
-
+    back = lambda forward: gradients(forward, leaves, push)
     rows = lambda: F.embedding(ids, table.flatten(1)).view(k.shape)
     ours = dict(way="fused", window=window)
     ways = {("fused", ""): back(lambda: gather_attention(q, k, table, ids, **ours))}
@@ -145,13 +151,16 @@ def backward(bench, B, T, H, G, D, window=0):
         window=window,
         fused_over_dense=min(s for name, s in taken.items() if name[0] != "fused") / fused,
         tflops=10 * B * H * visible_pairs(T, window) * D / fused / 1e12,  # 2.5 forwards, as usual
+        chosen_over_best=share_of_best(taken, "rows_and_chosen", ("rows_and", "fused")),
         **columns(taken),
+        each_us=each_us(taken),
     )
 
 
 # ---- a table's gradient --------------------------------------------------------------------------
 
-HOTTEST = (0.0, 0.08, 1.0)  # the further share of one token: none, a text's, nothing but padding
+# the further share of one token: none, a text's, and on to nothing but padding
+HOTTEST = (0.0, 0.02, 0.04, 0.08, 0.25, 1.0)
 
 
 def heated(ids, share):
@@ -162,7 +171,8 @@ def heated(ids, share):
 
 
 def table_gradient(bench, B, T, H, G, D, share):
-    """Rows by position summed by token: by our kernel, by PyTorch's embedding, by atomics.
+    """Rows by position summed by token: by our kernel, by PyTorch's embedding, by atomics, which a
+    compiled model has; and by what our fused backward chooses of the first two.
 
     `sum_by_token` has one program a token and column block, so the hottest token's program ends
     last. Two programs a hot token would end sooner, and cost a second pass over what they leave. A
@@ -189,10 +199,12 @@ def table_gradient(bench, B, T, H, G, D, share):
         ("sum_by_token", ""): lambda: run_sum_by_token(rows, plan, table),
         ("embedding", ""): embedding,
         ("atomics", ""): atomics,
+        ("chosen", ""): lambda: summed(rows, ids, plan, table),
     }
     taken = bench.seconds(agree(ways, bench.dtype, f"table's gradient, {share:.0%} hot"))
     moved = rows.numel() * rows.element_size() + table.numel() * 4
     floor = moved / bench.memory
+    better = min(taken["sum_by_token", ""], taken["embedding", ""])
     return dict(
         part="table",
         B=B,
@@ -201,7 +213,9 @@ def table_gradient(bench, B, T, H, G, D, share):
         hottest=index.bincount().max().item() / index.numel(),
         floor_us=1e6 * floor,
         share_of_floor=floor / fastest_of(taken, "sum_by_token")[0],
+        chosen_over_best=better / taken["chosen", ""],
         **columns(taken),
+        each_us=each_us(taken),
     )
 
 
@@ -222,11 +236,16 @@ SAID = dict(
     "{histogram_us:.0f} by token, {faster_than_v_cache:.2f} and {binned_over_v_cache:.2f} times as "
     "fast as the best V cache",
     forward="forward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
-    "{fused_over_stored:.2f} of our own kernel over a stored V",
+    "{fused_over_stored:.2f} of our own kernel over a stored V; what training takes is at "
+    "{chosen_over_best:.2f} of the best\n    {each_us}",
     backward="backward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
-    "{fused_over_dense:.2f} of PyTorch's through the rows",
+    "{fused_over_dense:.2f} of PyTorch's through the rows; what training takes is at "
+    "{chosen_over_best:.2f} of the best\n    {each_us}",
+    documents="documents of {mean} tokens in {B} x {T}: tiles in {tiles_us:.0f} us a batch\n"
+    "    forward {forward_us}\n    backward {backward_us}",
     table="table's gradient, hottest token {hottest:.0%}: {sum_by_token_us:.0f} us, "
-    "{share_of_floor:.0%} of the floor",
+    "{share_of_floor:.0%} of the floor; ours chooses {chosen_over_best:.2f} of the better one\n"
+    "    {each_us}",
     train="{plan:9} {size}: {tokens_per_second:,} tokens/s, {tflops:.0f} TFLOP/s counted, "
     "{share:.0%} of the best product's",
 )
@@ -261,13 +280,23 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
         wide=[partial(decode, bench, *shape, wide=True) for shape in smaller.get("wide", WIDE)],
         forward=[partial(forward, bench, *shape) for shape in trained],
         backward=[partial(backward, bench, *shape) for shape in trained],
+        documents=[partial(documents, bench, *shape) for shape in smaller.get("texts", PACKED)],
         table=[partial(table_gradient, bench, *trained[0][:5], share) for share in HOTTEST],
         train=[partial(train, bench, plan, **how) for plan in plans],
     )
     for part in parts:
         for measure in work[part]:
-            print(SAID[part].format(**keep(measure())), flush=True)
+            print(SAID[part].format(**microseconds(keep(measure()))), flush=True)
     return rows
+
+
+def microseconds(row):
+    """A row whose lists of ways are told in whole microseconds."""
+    told = {name: value for name, value in row.items() if isinstance(value, dict)}
+    words = {
+        name: ", ".join(f"{way} {us:.0f}" for way, us in one.items()) for name, one in told.items()
+    }
+    return row | words
 
 
 @command("evidence.bench.gpu", __doc__.splitlines()[0])

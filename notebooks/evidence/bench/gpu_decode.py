@@ -17,8 +17,8 @@ from evidence.bench.graphs import (
     flex,
     flex_joins,
     sdpa,
+    split_bytes,
 )
-from evidence.bench.moved import split_bytes
 from minimal.kernels.decode import STRETCHES, how_many_splits, run_histogram, run_split
 
 # fmt: off

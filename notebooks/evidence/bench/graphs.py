@@ -1,4 +1,4 @@
-"""How is a GPU timed? Graphs, events, a full cache, rivals by name, and the two bandwidths."""
+"""How is a GPU timed? Graphs, events, a full cache, rivals by name, two bandwidths, and floors."""
 
 from functools import cache
 from typing import NamedTuple
@@ -126,6 +126,24 @@ def columns(taken):
     return row
 
 
+def each_us(taken):
+    """Microseconds of every way, settings and all: no way hides behind a better one of its
+    family."""
+    return {" ".join(name).strip(): 1e6 * s for name, s in taken.items()}
+
+
+def gradients(forward, leaves, push):
+    """A call of the backward pass alone: the forward pass is made once, by the first call."""
+    outputs = []
+
+    def call():
+        if not outputs:
+            outputs.append(forward())
+        return torch.autograd.grad(outputs[0], leaves, push, retain_graph=True)
+
+    return call
+
+
 # ---- PyTorch's attentions, (B, T, H, D) in and out -----------------------------------------------
 def sdpa(q, k, v, backend, causal=False, mask=None):
     """The one call, by one of its backends."""
@@ -199,3 +217,46 @@ def bandwidths(bench, small, large, programs):
             "L2 is hardly faster than memory: the copy did not stay there, and floors are too high"
         )
     return bench._replace(memory=memory, l2=l2), row
+
+
+# ---- floors: the bytes that each way of reading values must move ---------------------------------
+
+
+def rows_bytes(B, T, S, H, G, D, V, b=4, distinct=None):
+    """(from memory, through the caches): keys and ids once, and rows, the distinct ones or all."""
+    keys = B * S * G * D * b + B * S * 4
+    rows = min(distinct or V, B * S) * G * D * b
+    return keys + rows, keys + B * T * H * S * D * b
+
+
+def histogram_bytes(B, T, S, H, G, D, V, b=4, distinct=None):
+    """Keys and ids once, bins cleared, filled and read, rows once: those that occur, or all."""
+    keys = B * S * G * D * b + B * S * 4
+    bins = B * T * H * V * 4
+    return keys + 4 * bins + (distinct or V) * G * D * b
+
+
+def sorted_bytes(B, T, S, H, G, D, runs, b=4):
+    """Keys once, one row a run and query head, run lengths and tokens."""
+    keys = B * S * G * D * b
+    return keys + B * T * H * runs * D * b + B * runs * 12
+
+
+def split_bytes(B, T, S, H, G, D, V, b=2, splits=1, distinct=None):
+    """(from HBM, through L2): keys and ids once; rows that occur from HBM, a row a key from L2."""
+    keys = B * S * G * D * b + B * S * 4
+    partial = 2 * splits * B * T * H * (D + 1) * 4 if splits > 1 else 0
+    edges = 2 * B * T * H * D * b + partial
+    rows = min(distinct or V, B * S) * G * D * b
+    return keys + edges + rows, keys + edges + B * S * G * D * b
+
+
+def forward_bytes(B, T, S, H, G, D, V, b=2, distinct=None, keep=True):
+    """What must cross HBM once: q, k, ids, the table rows that occur, out.
+
+    Training (`keep`) also writes the unscaled out and lse. Attention over stored values reads
+    B*S*G*D*b where this reads `distinct` rows (all of V unless told)."""
+    queries, keys, ids = B * T * H * D * b, B * S * G * D * b, B * S * 4
+    rows = min(distinct or V, B * S) * G * D * b
+    kept = queries + B * H * T * 4 if keep else 0
+    return 2 * queries + keys + ids + rows + kept

@@ -2,6 +2,7 @@
 
     make gpu MINUTES=30       check the kernels, measure, train three models; says its cost first
     make gpu DRY=1            the same on a CPU at toy scale: nothing is first met on rented time
+    make gpu MINUTES=9 ARGS='--only token step generation attention --out DIR'     without runs
     python -m evidence.bench.rented --cost      what the paper's own runs would cost
 
 It goes on where it was stopped: a stage whose rows are in the file is not measured again, and a
@@ -20,9 +21,10 @@ import torch
 
 from course import records
 from course.records import CHECKOUT
-from evidence.bench.generation import PLANS as WRITERS
+from evidence.bench import step_kernels
 from evidence.bench.generation import generation
 from evidence.bench.gpu_table import ASSUMED, FILE, PEAK, cost
+from evidence.bench.token_profile import as_table, one_token
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.compare import ledger
@@ -40,10 +42,20 @@ from minimal.variants import skeleton
 PLANS = ("standard", "resformer", "bov")
 
 # texts, tokens of context: up to 55 GB of caches, and 19 more for the plain loop's
-WRITTEN = ((1, 4096), (1, 131072), (4, 131072), (64, 4096), (1, 16384))
+WRITTEN = ((1, 4096), (1, 16384), (4, 131072), (1, 131072), (64, 4096))
 
-# where the compiler's step stands beside the recorded one: a minute a plan
-COMPILED_AT, COMPILED = WRITTEN[-1], ("standard", "bov-every")
+# where the compiler's step stands beside the recorded one, too: up to a minute a plan
+COMPILED = {
+    (1, 4096): ("standard",),
+    (1, 16384): ("standard",),
+    (4, 131072): ("standard", "bov", "bov-every"),
+}
+
+# where a token is told by kernel; compiled, too, at one of them
+TOLD, TOLD_COMPILED = WRITTEN[:3], WRITTEN[1]
+
+# attention's parts, in the order of what decides: what training takes, then decoding
+ATTENTION = ("forward", "backward", "documents", "table", "decode", "wide")
 
 # bf16, fp16 and fp32; atomics, graph, windows: see tests/kernels/on_gpu.py
 KERNELS = (
@@ -72,6 +84,11 @@ class Session:
     @property
     def path(self):
         return Path(self.out) / f"{FILE}.json"
+
+    def time_for(self, minutes, what):
+        """A stage goes on only where its next part has time: what is cut off is lost."""
+        if self.left() < minutes:
+            raise TimeIsUp(f"{what} would take {minutes:g} minutes, {self.left():.1f} are left")
 
     def rows(self, part):
         return [row for row in ledger.rows_of(self.path) if row["part"] == part]
@@ -124,7 +141,16 @@ class Session:
 
     def written(self):
         """(texts, tokens of context) of the generations."""
-        return [(1, 64)] if self.dry else WRITTEN
+        return ((1, 64), (2, 64)) if self.dry else WRITTEN
+
+    def compiled(self, texts, length):
+        """The plans whose step is compiled, too, at this shape."""
+        shapes = {self.written()[0]: ("standard",)} if self.dry else COMPILED
+        return shapes.get((texts, length), ())
+
+    def told(self):
+        """(texts, tokens of context) where a token is told by kernel."""
+        return self.written() if self.dry else TOLD
 
     def for_runs(self):
         """Minutes that the stages before leave for the runs: one each at least."""
@@ -170,24 +196,53 @@ def check_kernels(session):
     yield dict(part="kernels", kernels=list(KERNELS), equal=equal)
 
 
+def profile_token(session):
+    """A token by kernel: our recorded step beside the plain loop's."""
+    large = dict(size="d12", where="cuda", way="recorded")
+    how = dict(size="smoke", tokens=2) if session.dry else large
+    for texts, length in session.told():
+        if session.has("token", texts=texts, length=length):
+            continue
+        session.time_for(0.7, f"a token of {texts} x {length}")
+        compiled = (texts, length) == TOLD_COMPILED and not session.dry
+        found = one_token(texts=texts, length=length, compiled=compiled, **how)
+        print(as_table(found), flush=True)
+        yield dict(part="token", texts=texts, length=length, kernels=found)
+
+
+def profile_step(session):
+    """A training step by kernel, beside nanochat's of the same shape."""
+    run = session.run("standard")
+    how = dict(size=run.size, batch=run.batch // run.accumulate)
+    how |= dict(where="cpu", compile=False, rounds=1) if session.dry else {}
+    ways = [way for way in step_kernels.WAYS if not session.has("step", way=way)]
+    session.time_for(2, "a step by kernel")
+    for row in step_kernels.steps(ways=ways, **how):
+        print(step_kernels.report(row), flush=True)
+        yield dict(part="step") | row
+
+
 def measure_attention(session):
-    """Bandwidths first, then decode, forward, backward and a table's gradient beside rivals."""
+    """Attention by every backend, forward and backward, a table's gradient, then decode."""
     from evidence.bench import gpu, graphs
 
-    parts = ("decode", "wide", "forward", "backward", "table")
-    if session.dry and not kernels_run("cpu"):
-        yield dict(part="attention", rows=0, file=None, why="Triton's interpreter is not here")
-        return
+    how = {}
     if session.dry:
         shape = (1, 40, 2, 2, 32)
-        few = dict.fromkeys(("cached", "wide"), [(1, 70, 2, 2, 32)])
-        few |= dict(trained=[shape, (*shape, 9)])
-        small = dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
-        toy = graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1)
-        rows = gpu.everything(session.out, parts, toy, **few, **small)
-    else:
-        rows = gpu.everything(session.out, parts)
-    yield dict(part="attention", rows=len(rows), file="gather_gpu.json")
+        how = dict.fromkeys(("cached", "wide"), [(1, 70, 2, 2, 32)])
+        how |= dict(trained=[shape, (*shape, 9)], texts=[(*shape, 12)])
+        how |= dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
+        how |= dict(bench=graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1))
+    for what in ATTENTION:
+        if session.has("attention", what=what):
+            continue
+        if session.dry and not kernels_run("cpu"):
+            why = "Triton's interpreter is not here"
+            yield dict(part="attention", what=what, rows=0, file=None, why=why)
+            continue
+        session.time_for(1, what)
+        rows = gpu.everything(session.out, (what,), **how)
+        yield dict(part="attention", what=what, rows=len(rows), file="gather_gpu.json")
 
 
 def measure_training(session):
@@ -211,12 +266,15 @@ def measure_generation(session):
     for texts, length in session.written():
         if session.has("generation", texts=texts, length=length):
             continue
-        compiled = COMPILED if (texts, length) == COMPILED_AT else ()
+        compiled = session.compiled(texts, length)
+        session.time_for(0.5 + 0.5 * len(compiled), f"{texts} x {length}")
         shape = ((texts, length),)
         how |= dict(way="recorded", compiled=compiled)
         try:
             rows = generation(shape, rivals=True, **how)
-        except torch.OutOfMemoryError:  # the plans go before the loop
+        except torch.OutOfMemoryError:  # behind this line, what did not fit is let go of
+            rows = None
+        if rows is None:  # the plans go before the loop
             print(f"{texts} x {length}: no room for the plain loop's cache", flush=True)
             rows = generation(shape, **how)
         for row in rows:
@@ -253,9 +311,11 @@ def keep_masks_if_needed(session):
 # what is left, and each of them compiles for COMPILING minutes before its second step
 STAGES = dict(
     kernels=("kernels", 2, check_kernels),
-    attention=("attention", 5, measure_attention),
+    token=("token", 2, profile_token),
+    step=("step", 2.5, profile_step),
+    generation=("generation", 6, measure_generation),
+    attention=("attention", 6.5, measure_attention),
     training=("training", 3.5, measure_training),
-    generation=("generation", 4, measure_generation),
     runs=("run", 0, train_models),
 )
 COMPILING = 0.8
@@ -263,10 +323,13 @@ COMPILING = 0.8
 
 def session_whole(session, name):
     """Are all rows of a stage on file?"""
-    found = len(session.rows(STAGES[name][0]))
-    generations = len(WRITERS) * len(session.written())
-    wanted = dict(training=len(PLANS), generation=generations, runs=len(session.asked_runs()))
-    return found >= wanted.get(name, 1)
+    shapes = dict(token=session.told(), generation=session.written())
+    if name in shapes:
+        written = (dict(texts=texts, length=length) for texts, length in shapes[name])
+        return all(session.has(name, **shape) for shape in written)
+    wanted = dict(attention=len(ATTENTION), training=len(PLANS), runs=len(session.asked_runs()))
+    wanted |= dict(step=len(step_kernels.WAYS))
+    return len(session.rows(STAGES[name][0])) >= wanted.get(name, 1)
 
 
 def plan_in_words(session):
@@ -277,6 +340,8 @@ def plan_in_words(session):
         if session_whole(session, name):
             minutes = "done"
         lines.append(f"  {name:10}{minutes:>9}  {work.__doc__}")
+    if "runs" not in session.stages():
+        return "\n".join(lines)
     tokens = session.budget() / session.shape("standard")["flops_per_token"]
     source = "assumed" if len(session.rows("training")) < len(PLANS) else "measured"
     lines.append(
@@ -293,7 +358,7 @@ def carry_out(session):
         if session_whole(session, name):
             print(f"{name}: on file", flush=True)
             continue
-        print(f"{name}: {session.left():.0f} minutes left", flush=True)
+        print(f"{name}: {session.left():.1f} minutes left", flush=True)
         keep_masks_if_needed(session)
         try:
             for row in work(session):

@@ -5,6 +5,7 @@ what one writes in an afternoon: forty lines of plain PyTorch over a cache that 
 the norms of queries and keys that ours has. Both are standard transformers with random weights.
 """
 
+import copy
 import importlib.util
 
 import torch
@@ -15,7 +16,9 @@ from minimal.model.config import size as named
 from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype
 
-PLAIN_RIVAL, COMPILED_RIVAL = "plain loop", "plain loop, compiled"
+# on a GPU the plain loop's layers are compiled, and a token is one graph: there the second is the
+# loop that Python calls, operation by operation
+PLAIN_RIVAL, COMPILED_RIVAL, CALLED_RIVAL = "plain loop", "plain loop, compiled", "eager loop"
 
 
 class Transformers:
@@ -87,6 +90,12 @@ class Loop:
             self.through = compiled(self.layer)
             recorded = Recorded(lambda what, ids: (self.step(ids),), where)
             self.take = lambda ids: recorded("a token", ids)[0]
+
+    def called(self):
+        """The same weights and cache, where Python calls every operation."""
+        eager = copy.copy(self)
+        eager.through, eager.take = eager.layer, eager.step
+        return eager
 
     @torch.inference_mode()
     def __call__(self):

@@ -3,25 +3,32 @@
     make bench PART=token          by operator on a processor, by kernel on a GPU
 
 Seconds are an operator's own, without those it calls. What stands under "outside" is no operator's:
-Python between the calls, and on a GPU nothing, since there only kernels are counted."""
+Python between the calls, and on a GPU the gaps between kernels."""
 
 import statistics
 import time
 
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from evidence.bench.generation import Text
 from evidence.bench.rivals import PLAIN_RIVAL, Loop
+from minimal.training.device import clock
 
 ROUNDS = 5
 SHOWN = 20  # operators by name; all others are one line
 
 
-def one_token(plan="standard", size="tiny", length=1024, texts=1, tokens=8, where="cpu", **how):
-    """{"ours" or PLAIN_RIVAL: {operator: (calls, microseconds) of one token}}."""
+def one_token(
+    plan="standard", size="tiny", length=1024, texts=1, tokens=8, where="cpu", compiled=False, **how
+):
+    """{"ours" or PLAIN_RIVAL: {operator: (calls, microseconds) of one token}}; `compiled`: and the
+    compiler's step."""
     shape = dict(length=length, tokens=tokens, texts=texts, where=where)
     ways = {"ours": Text(plan, size, **shape, **how), PLAIN_RIVAL: Loop(size, **shape)}
+    if compiled:
+        ways["ours, compiled"] = ways["ours"].compiled()
     return {name: by_operator(way, tokens, where) for name, way in ways.items()}
 
 
@@ -35,27 +42,28 @@ def by_operator(way, tokens, where):
             way()
         if on_gpu:
             torch.cuda.synchronize()
-    # calls times the median of their times: what else the machine does makes some calls long
-    taken, found = {}, {}
-    for event in seen.events():
-        us = event.self_device_time_total if on_gpu else event.self_cpu_time_total
-        taken.setdefault(event.key, []).append(us)
-    for operator, times in taken.items():
-        calls = len(times) / (ROUNDS * tokens)
-        found[operator] = calls, calls * statistics.median(times)
-    if not on_gpu:
-        found["outside"] = 0, max(0.0, 1e6 * unwatched(way) / tokens - sum_of(found))
+    found = per_token(seen.events(), ROUNDS * tokens, on_gpu)
+    # a profiler costs time of its own: without it, and the least of some
+    own = {} if on_gpu else dict(now=time.process_time)
+    whole = min(clock(way, ROUNDS, warm=0, where=where, **own))
+    found["outside"] = 0, max(0.0, 1e6 * whole / tokens - sum_of(found))
     return found
 
 
-def unwatched(way):
-    """Processor seconds of one call, the least of some: a profiler costs time of its own."""
-    taken = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        way()
-        taken.append(time.process_time() - start)
-    return min(taken)
+def per_token(events, tokens, on_gpu):
+    """{operator or kernel: (calls, microseconds)}: calls times the median of their times, because
+    what else the machine does makes some calls long. Of a GPU only its own events are kernels:
+    launches, which stand among them, are the processor's."""
+    taken, found = {}, {}
+    for event in events:
+        if on_gpu and event.device_type == DeviceType.CPU:
+            continue
+        us = event.self_device_time_total if on_gpu else event.self_cpu_time_total
+        taken.setdefault(event.key, []).append(us)
+    for operator, times in taken.items():
+        calls = len(times) / tokens
+        found[operator] = calls, calls * statistics.median(times)
+    return found
 
 
 def sum_of(found):
