@@ -18,9 +18,8 @@ PREDICT = "> **Predict.**"
 GUESS = re.compile(r"^guess\w*(, *guess\w*)* *=.*\bNone\b.*$", flags=re.M)
 GUESS_NAME = re.compile(r"\bguess\w*")
 KEPT_AS = re.compile(r'data-(guess|said)="(\w+)"')
-TURN = re.compile(r"^(?:> )?\*\*Your turn\*\*.*\Z", flags=re.M | re.S)
 IMPORTS = re.compile(r"(import|from) \w")
-CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
+CUT = re.compile(r"^(?=#+ |> \*\*Predict|> \*\*Your turn)", flags=re.M)  # what no fold may hide
 SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
 PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose
 PRINTED = re.compile(r'<pre class="output">(.*?)</pre>', flags=re.S)
@@ -117,7 +116,7 @@ def in_turn(cells, state="", guesses=None):
                 parts.append(fold("Show what comes out", "\n".join(held), "held"))
                 held, state = [], ""
             if rest.strip():
-                parts.append(text_html(rest))
+                parts.append(page.markdown_html(rest))
             if PREDICT in cell.source:
                 state = "asked"
         elif state == "asked" and GUESS.search(cell.source):
@@ -225,14 +224,8 @@ def fold(summary, inner, kind):
 
 def lesson_cell(cell):
     if cell.cell_type == "markdown":
-        return text_html(cell.source)
+        return page.markdown_html(cell.source)
     return "\n".join(filter(None, [source_html(cell), outputs_html(cell)]))
-
-
-def text_html(source):
-    """A cell of text; what asks the reader to write is as loud as a prediction."""
-    boxed = lambda found: re.sub("^(?!>)", "> ", found[0], flags=re.M)
-    return page.markdown_html(TURN.sub(boxed, source))
 
 
 def source_html(cell):
