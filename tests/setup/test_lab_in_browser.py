@@ -151,6 +151,13 @@ def test_it_lands_on_notebook_00_with_its_contents_and_without_a_question(page):
     assert toasts == []
 
 
+def test_no_tab_opens_unsaved(page):
+    """The kernel has answered, and what JupyterLab then writes of it stands in the copy already."""
+    page.run("book().sessionContext.session.kernel.info.then(() => true)")
+    page.run("new Promise(done => setTimeout(done, 500))")
+    assert page.run("book().context.model.dirty") is False
+
+
 def test_predict_is_the_loudest_box_before_anything_has_run(page):
     quiet, loud = page.run("""["p", ".course-predict"].map((what) => {
         const e = document.querySelector(".jp-RenderedMarkdown " + what);
