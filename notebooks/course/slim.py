@@ -30,7 +30,9 @@ def slim(svg, decimals=2):
     svg = once(svg)
     svg, classes = classed(svg)
     rules = "".join(f".{name}{{{style}}}\n" for style, name in classes.items())
-    svg = svg.replace("</style>", f"\ntext{{font-family:{LETTERS};white-space:pre}}\n{rules}</style>", 1)
+    svg = svg.replace(
+        "</style>", f"\ntext{{font-family:{LETTERS};white-space:pre}}\n{rules}</style>", 1
+    )
     return "\n".join(line.strip() for line in svg.splitlines() if line.strip()) + "\n"
 
 

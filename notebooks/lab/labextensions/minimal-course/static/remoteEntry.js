@@ -1,5 +1,6 @@
 // Predict and Your turn are the loudest boxes of a notebook, from the moment it opens. JupyterLab
-// strips scripts and styles from Markdown, so the words themselves say which boxes these are.
+// strips scripts and styles from Markdown, so the words themselves say which boxes these are. And the
+// first line of a hidden cell ends where the window does: it made all of a narrow one move sideways.
 (window._JUPYTERLAB = window._JUPYTERLAB || {})["minimal-course"] = {
   init() {},
   get: () => Promise.resolve(() => ({
@@ -15,6 +16,9 @@ const STYLE = `
 }
 .jp-Notebook .course-predict { border-color: #c8501e; background: rgb(200 80 30 / 14%); }
 .jp-Notebook .course-turn { border-color: #1f7fd1; background: rgb(31 127 209 / 14%); }
+.jp-Notebook .jp-Placeholder, .jp-Notebook .jp-Placeholder * { min-width: 0; }
+.jp-Notebook .jp-Placeholder-contentContainer { overflow: hidden; }
+.jp-Notebook .jp-PlaceholderText { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .jp-Notebook .course-loud > p:first-child > strong:first-child { font-size: 1.15em; }
 `;
 const BOXES = { Predict: "course-predict", "Your turn": "course-turn" };
