@@ -641,3 +641,14 @@ def test_equations_are_drawn_where_text_is_and_nowhere_else():
 def test_the_search_shows_equations_as_signs_and_code_as_it_is():
     page = r"<p>So <em>$e^{-x} &lt; \alpha$</em>, <code>$HOME and $PATH</code>, 3$</p>"
     assert search.words(page) == "So e^(-x) < α, $HOME and $PATH, 3$"
+
+
+def test_every_figure_has_a_number_and_an_address_of_its_own():
+    figure = "<figure style='margin:0'><img alt='two'></figure>"
+    cells = [ran("x = 1", ""), ran("y = 2", "")]
+    for cell in cells:
+        cell.outputs = [nbformat.v4.new_output("display_data", {"text/html": figure})]
+    made = body(text("# T"), text("## H"), *cells)
+    captions = re.findall(r'<figcaption><a href="#(figure-\d)">(Figure \d)</a>', made)
+    assert captions == [("figure-1", "Figure 1"), ("figure-2", "Figure 2")]
+    assert re.findall(r'<figure id="(figure-\d)"', made) == ["figure-1", "figure-2"]
