@@ -123,7 +123,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     remove_folder(out)
     deck.lay_out(out / "assets")
     shutil.copytree(ROOT / "slides" / "figures", out / "figures")
-    if letters.at_hand():
+    if letters.packages_here():
         letters.into_drawings(out / "figures")
     if doctor.browser():
         preview.draw(out)

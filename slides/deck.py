@@ -40,7 +40,7 @@ def decks():
 
 def at_hand():
     """The decks that can be shown here: none without the npm packages, of which Reveal is one."""
-    return decks() if letters.at_hand() else []
+    return decks() if letters.packages_here() else []
 
 
 def slide_type(cell):

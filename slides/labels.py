@@ -25,18 +25,18 @@ def read(path):
     )
 
 
-PAGES, SCRIPTS = read(ENGLISH)
+PAGES, IN_SCRIPTS = read(ENGLISH)
 
 
 def use(path):
     """From here on the words of this table, which has all names of the English one and no other."""
-    for ours, theirs in zip((PAGES, SCRIPTS), read(path), strict=True):
-        if odd := differences(ours, theirs):
+    for ours, theirs in zip((PAGES, IN_SCRIPTS), read(path), strict=True):
+        if odd := misfit(ours, theirs):
             raise ValueError(f"{path.name}: {odd}")
         ours.update(theirs)
 
 
-def differences(ours, theirs):
+def misfit(ours, theirs):
     """The first thing in which two tables do not fit, as a sentence; empty where they do."""
     for name in sorted({*ours, *theirs}):
         if name not in theirs:
@@ -56,4 +56,4 @@ def say(name, **filled):
 
 def script():
     """What scripts say, as assets/labels.js."""
-    return f"window.labels = {json.dumps(SCRIPTS, ensure_ascii=False, indent=1)};\n{SAY}"
+    return f"window.labels = {json.dumps(IN_SCRIPTS, ensure_ascii=False, indent=1)};\n{SAY}"

@@ -13,14 +13,15 @@ import tempfile
 from pathlib import Path
 
 from course import figures
+from minimal.data.files import write_whole
 from notebooks.run import ROOT
 
 FAMILY = "Source Sans 3"
 PACKAGES = ROOT / "node_modules"
 WEIGHTS = (400, 700)
 ALPHABETS = ("latin", "greek")
-IMAGE = re.compile(r'(?<=src="data:image/svg\+xml;base64,)[^"]*')
-STYLE = re.compile(r"<style[^>]*>")
+EMBEDDED = re.compile(r'(?<=src="data:image/svg\+xml;base64,)[^"]*')
+STYLE_OPENS = re.compile(r"<style[^>]*>")
 BOLD = re.compile(r"bold|font-weight: ?[67]00")
 GREEK = re.compile("[\u0370-\u03ff]")
 RANGES = dict(latin="U+0000-00FF,U+2000-206F,U+2212", greek="U+0370-03FF")
@@ -31,7 +32,7 @@ def file_of(alphabet, weight, kind):
     return folder / f"source-sans-3-{alphabet}-{weight}-normal.{kind}"
 
 
-def at_hand():
+def packages_here():
     """Are the npm packages here?"""
     return PACKAGES.is_dir()
 
@@ -40,18 +41,18 @@ def at_hand():
 def for_figures():
     """Notebooks that are executed in here draw in these letters. A family has one file a weight for
     Matplotlib, so each alphabet is a family of its own."""
-    if not at_hand():
+    if not packages_here():
         yield
         return
     with tempfile.TemporaryDirectory() as folder:
         for alphabet in ALPHABETS:
             for weight in WEIGHTS:
                 true_type(alphabet, weight, Path(folder, f"{alphabet}-{weight}.ttf"))
-        os.environ[figures.LETTERS] = folder
+        os.environ[figures.LETTERS_FROM] = folder
         try:
             yield
         finally:
-            del os.environ[figures.LETTERS]
+            del os.environ[figures.LETTERS_FROM]
 
 
 def true_type(alphabet, weight, path):
@@ -68,16 +69,16 @@ def true_type(alphabet, weight, path):
 def into_drawings(folder):
     """Each SVG of a folder brings the letters that its words are in."""
     for path in folder.glob("*.svg"):
-        path.write_text(with_letters(path.read_text(encoding="utf-8")), encoding="utf-8")
+        write_whole(path, with_letters(path.read_text(encoding="utf-8")))
 
 
 def into_images(markup):
     """So do the SVGs that a page holds as images."""
-    if not at_hand():
+    if not packages_here():
         return markup
     decoded = lambda found: base64.b64decode(found[0]).decode()
     encoded = lambda svg: base64.b64encode(svg.encode()).decode()
-    return IMAGE.sub(lambda found: encoded(with_letters(decoded(found))), markup)
+    return EMBEDDED.sub(lambda found: encoded(with_letters(decoded(found))), markup)
 
 
 def with_letters(svg):
@@ -85,7 +86,7 @@ def with_letters(svg):
     weights = WEIGHTS if BOLD.search(svg) else WEIGHTS[:1]
     alphabets = ALPHABETS if GREEK.search(svg) else ALPHABETS[:1]
     faces = "".join(face(alphabet, weight) for alphabet in alphabets for weight in weights)
-    return STYLE.sub(lambda opened: opened[0] + faces, svg, count=1)
+    return STYLE_OPENS.sub(lambda opened: opened[0] + faces, svg, count=1)
 
 
 @functools.cache

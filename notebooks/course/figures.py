@@ -27,7 +27,7 @@ MARKS = "osD^vPX*"
 SHORTEST_ALT = 40
 KIND = "COURSE_FIGURES"  # in the environment: svg, where a page for forges is written
 FOLDER = "MINIMAL_FIGURES"  # in the environment: the folder where a figure with a name is kept
-LETTERS = "COURSE_LETTERS"  # in the environment: a folder with the letters of the site
+LETTERS_FROM = "COURSE_LETTERS"  # in the environment: a folder with the letters of the site
 LETTER = 11  # points: the size of the words in a figure
 
 
@@ -38,7 +38,7 @@ def house_style():
     """What every figure of the course has in common, as Matplotlib's settings."""
     inked = ("axes.edgecolor", "text.color", "axes.labelcolor", "xtick.color", "ytick.color")
     return dict.fromkeys(inked, INK) | {
-        "font.family": families(os.environ.get(LETTERS)),
+        "font.family": families(os.environ.get(LETTERS_FROM)),
         "font.size": LETTER,
         "axes.spines.top": False,
         "axes.spines.right": False,

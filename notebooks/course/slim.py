@@ -8,7 +8,7 @@ import re
 from collections import Counter
 
 # as the site has it, then as Matplotlib measured it
-LETTERS = '"Source Sans 3", "DejaVu Sans", Verdana, sans-serif'
+FAMILIES = '"Source Sans 3", "DejaVu Sans", Verdana, sans-serif'
 
 FONTS = re.compile(r" ?font-family: [^;]*;")
 NO_TURN = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
@@ -31,7 +31,7 @@ def slim(svg, decimals=2):
     svg, classes = classed(svg)
     rules = "".join(f".{name}{{{style}}}\n" for style, name in classes.items())
     svg = svg.replace(
-        "</style>", f"\ntext{{font-family:{LETTERS};white-space:pre}}\n{rules}</style>", 1
+        "</style>", f"\ntext{{font-family:{FAMILIES};white-space:pre}}\n{rules}</style>", 1
     )
     return "\n".join(line.strip() for line in svg.splitlines() if line.strip()) + "\n"
 

@@ -68,9 +68,9 @@ def test_scripts_have_no_words_of_their_own():
         (path.name, []) for path in scripts
     ]
     asked = "".join(path.read_text() for path in scripts)
-    assert [name for name in labels.SCRIPTS if f'"{name}"' not in asked] == []
+    assert [name for name in labels.IN_SCRIPTS if f'"{name}"' not in asked] == []
     named = set(re.findall(r'\bsay\("(\w+)"', asked))
-    assert named and named <= labels.SCRIPTS.keys()
+    assert named and named <= labels.IN_SCRIPTS.keys()
 
 
 def test_no_label_is_left_over():
@@ -90,7 +90,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_table_that_does_not_fit_is_refused_in_a_sentence(change, tmp_path, monkeypatch):
-    for name in ("PAGES", "SCRIPTS"):
+    for name in ("PAGES", "IN_SCRIPTS"):
         monkeypatch.setattr(labels, name, dict(getattr(labels, name)))
     table = tmp_path / "xx.toml"
     table.write_text(labels.ENGLISH.read_text(encoding="utf-8").replace(*change, 1))
@@ -99,7 +99,7 @@ def test_a_table_that_does_not_fit_is_refused_in_a_sentence(change, tmp_path, mo
 
 
 def test_another_table_is_spoken(tmp_path, monkeypatch):
-    for name in ("PAGES", "SCRIPTS"):
+    for name in ("PAGES", "IN_SCRIPTS"):
         monkeypatch.setattr(labels, name, dict(getattr(labels, name)))
     table = tmp_path / "xx.toml"
     english = labels.ENGLISH.read_text(encoding="utf-8")

@@ -15,14 +15,14 @@ def test_a_figure_drawn_for_the_site_is_in_its_letters_and_no_other_is():
     with letters.for_figures():
         assert figures.house_style()["font.family"][0] == "Source Sans 3 latin"
         made = figures.figure_bytes(figures.axes("A takeaway of γ → 0")[0])
-    assert figures.LETTERS not in os.environ
+    assert figures.LETTERS_FROM not in os.environ
     assert figures.house_style()["font.family"] == ["DejaVu Sans"]
     assert made != figures.figure_bytes(figures.axes("A takeaway of γ → 0")[0])
 
 
 def test_without_the_packages_figures_are_as_everywhere():
     with letters.for_figures():
-        assert figures.LETTERS not in os.environ
+        assert figures.LETTERS_FROM not in os.environ
     svg = '<img src="data:image/svg+xml;base64,PHN2Zy8+">'
     assert letters.into_images(svg) == svg
 
