@@ -20,6 +20,7 @@ const grow = slide => {
   body.style.zoom = Math.max(1, Math.min(ROOM.most, wanted, ROOM.width / Math.max(...lines, 1)));
 };
 const growing = () => {
+  document.querySelector("main").removeAttribute("role");  // Reveal's "application": what is read here is the main text
   const slides = document.querySelectorAll(".slides section");
   for (const slide of printing ? slides : [Reveal.getCurrentSlide()]) grow(slide);
   Reveal.on("slidechanged", event => grow(event.currentSlide));
