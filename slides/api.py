@@ -11,6 +11,7 @@ import textwrap
 
 from notebooks.run import ROOT
 from slides import page as cells
+from slides.labels import say
 
 HANG = 18  # letters by which a long line is set in at most: a phone has some 38
 
@@ -57,7 +58,7 @@ def modules():
 
 def rooms_and_files():
     """The package for the sidebar: its rooms, and below each its files."""
-    found = [("All rooms", "api/index.html")]
+    found = [(say("all_rooms"), "api/index.html")]
     for _, _, files in rooms():
         found += [(inside(path), f"api/{page_name(path)}") for path in files]
     return found
@@ -179,9 +180,9 @@ def index():
     parts = [
         "<h1>The package <code>minimal</code></h1>"
         "<p>Every file answers one question and is read from top to bottom. Start with "
-        '<a href="model.values.html">model/values.py</a>, the seam, then '
-        '<a href="variants.html">variants.py</a>, the table of plans. Below, rooms and files '
-        "stand in the order in which they are read.</p>"
+        '<a href="model.values.html">model/values.py</a>, where every source of values stands, '
+        'then <a href="variants.html">variants.py</a>, the table of all systems. Below, folders '
+        "and files stand in the order in which they are read.</p>"
     ]
     for room, about, files in rooms():
         rows = ""

@@ -16,6 +16,7 @@ import html
 import re
 import shutil
 import sys
+from pathlib import Path
 
 from minimal.command import command, wait_for_imports
 
@@ -34,32 +35,28 @@ from slides import (  # noqa: E402
     claims,
     deck,
     front,
+    labels,
     launch,
     lesson,
+    letters,
+    links,
     page,
     preview,
     screens,
     search,
     tables,
 )
+from slides.labels import say  # noqa: E402
 from slides.links import anchor, broken, places, relink, units  # noqa: E402
 from slides.shell import shell  # noqa: E402
 
 BUILD = ROOT / "build"
-FINDINGS = (
-    ("Findings", "evidence/index.html"),
-    ("Ledger", "evidence/ledger.html"),
-    ("Speed", "evidence/speed.html"),
-    ("On a GPU", "evidence/gpu.html"),
-    ("Claims and verdicts", "evidence/claims.html"),
-    ("What the sources print", "evidence/published.html"),
-    ("Recorded runs", "evidence/recorded.html"),
-)
-BESIDE = (  # pages as the repository has them: (file, page, name)
-    ("notebooks/essay.md", "essay.html", "Ten minutes: where do the values come from?"),
-    ("notebooks/README.md", "beside.html", "Beside the front page"),
-    ("notebooks/notation.md", "notation.html", "Notation and glossary"),
-    ("CHANGELOG.md", "changes.html", "What is new"),
+FINDINGS = "ledger speed gpu claims published recorded".split()  # labels and pages of evidence
+BESIDE = (  # pages as the repository has them: (file, page, label)
+    ("notebooks/essay.md", "essay.html", "essay"),
+    ("notebooks/README.md", "beside.html", "beside"),
+    ("notebooks/notation.md", "notation.html", "notation"),
+    ("CHANGELOG.md", "changes.html", "news"),
 )
 
 
@@ -73,7 +70,7 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     source = path.relative_to(ROOT).as_posix()
     at = places()[source]
     homework = front.unit(path)["homework"]
-    state = f"Executed at {profile} scale." if copy else "Not executed: figures are missing here."
+    state = say("executed", profile=profile) if copy else say("not_executed")
     tools = launch.toolbar(path, at, decks, printed, homework)
     note = f'{tools}<p class="soft state">{state}</p>'
     notebook.cells[0].source = owner.on_its_page(notebook.cells[0].source)
@@ -87,8 +84,8 @@ def to_fill_in(folder):
     if not (folder / "exercises.py").exists():
         return ""
     code = page.code_html(marking.find(folder.name).stub())
-    told = '<details class="code"><summary>Empty functions, with what they must do</summary>'
-    return f"<h2>The file to fill in</h2>{told}{code}</details>"
+    told = f'<details class="code"><summary>{say("empty_functions")}</summary>'
+    return f'<h2 id="{links.TO_FILL_IN}">{say("to_fill_in")}</h2>{told}{code}</details>'
 
 
 def course_map(decks):
@@ -97,24 +94,24 @@ def course_map(decks):
     for path in run.chosen([]):
         name = page.title(nbformat.read(path, 4), path.stem)
         lectures.append((name, f"notebooks/{path.stem}.html"))
-    exercises = [("All units", "homework/index.html")]
+    exercises = [(say("all_units"), "homework/index.html")]
     for path in units():
         name = path.read_text(encoding="utf-8")[2:].partition("\n")[0]
         exercises.append((name, f"homework/{path.parent.name}.html"))
-    exercises.append(("For instructors", "homework/instructors.html"))
-    talks = [("All decks", "slides/index.html")]
+    exercises.append((say("instructors"), "homework/instructors.html"))
+    talks = [(say("all_decks"), "slides/index.html")]
     talks += [(name, f"slides/{stem}.html") for stem, name in decks.items()]
     asked = []
     for path in run.questions():
         name = page.title(nbformat.read(path, 4), path.stem)
         asked.append((name, f"evidence/{path.stem}.html"))
-    findings, *others = FINDINGS
+    others = [(say(name), f"evidence/{name}.html") for name in FINDINGS]
     return [
-        ("Course", lectures),
-        ("Slides", talks),
-        ("Homework", exercises),
-        ("Evidence", [findings, *asked, *others]),
-        ("Package", api.rooms_and_files()),
+        ("course", lectures),
+        ("slides", talks),
+        ("homework", exercises),
+        ("evidence", [(say("findings"), "evidence/index.html"), *asked, *others]),
+        ("package", api.rooms_and_files()),
     ]
 
 
@@ -126,6 +123,8 @@ def build(out, copies, profile, deck_copies, printing=True):
     remove_folder(out)
     deck.lay_out(out / "assets")
     shutil.copytree(ROOT / "slides" / "figures", out / "figures")
+    if letters.packages_here():
+        letters.into_drawings(out / "figures")
     if doctor.browser():
         preview.draw(out)
     decks, found = put_decks(out / "slides", deck_copies)
@@ -167,30 +166,30 @@ def build(out, copies, profile, deck_copies, printing=True):
     # what leads to them
     put("index.html", page.COURSE, front.front(decks, printed, copies, out), broad=True)
     for source, at, name in BESIDE:
-        put(at, name, markdown(source, at), broad=True)
+        put(at, say(name), markdown(source, at), broad=True)
     (out / "404.html").write_text(lost(groups), encoding="utf-8")
-    put("slides/index.html", "Slides", front.deck_index(decks, printed))
-    put("homework/index.html", "Homework", front.homework_index(), broad=True)
+    put("slides/index.html", say("slides"), front.deck_index(decks, printed))
+    put("homework/index.html", say("homework"), front.homework_index(), broad=True)
     at = "homework/instructors.html"
-    put(at, "For instructors", markdown("homework/README.md", at))
+    put(at, say("instructors"), markdown("homework/README.md", at))
 
     # evidence
     row([notebook_page(path, copies, profile) for path in run.questions()])
     for path in run.questions():
         shutil.copy(path, out / "evidence")
     at = "evidence/index.html"
-    put(at, "Findings", markdown("notebooks/evidence/README.md", at), folded=True)
-    for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
+    put(at, say("findings"), markdown("notebooks/evidence/README.md", at), folded=True)
+    for name in ("ledger", "speed", "gpu"):
         at = f"evidence/{name}.html"
-        put(at, title, markdown(f"notebooks/evidence/{name}.md", at), folded=name == "ledger")
+        put(at, say(name), markdown(f"notebooks/evidence/{name}.md", at), folded=name == "ledger")
     at = "evidence/claims.html"
     link = lambda file, words: anchor(file, at, words)
-    put(at, "Claims", claims.claims(link), broad=True)
-    put("evidence/published.html", "Published tables", tables.published(), folded=True)
-    put("evidence/recorded.html", "Recorded runs", tables.recorded(), folded=True)
+    put(at, say("claims"), claims.claims(link), broad=True)
+    put("evidence/published.html", say("published"), tables.published(), folded=True)
+    put("evidence/recorded.html", say("recorded"), tables.recorded(), folded=True)
 
     # the package
-    put("api/index.html", "The package", api.index())
+    put("api/index.html", say("package"), api.index())
     pages = {path: f"api/{api.page_name(path)}" for path in api.modules()}
     row([(api.inside(path), at, api.module(path)) for path, at in pages.items()])
 
@@ -218,13 +217,9 @@ def sitemap(out, home):
 def lost(groups):
     """What a host shows at an address without a page. It may stand in any folder, so its links
     start from the address of the site, where the owner has said it."""
-    name = "Nothing stands here"
-    body = (
-        f"<h1>{name}</h1><p>The page has moved, or the address has a slip. The "
-        '<a href="index.html">front page</a> lists every notebook, and the search finds words '
-        "on all pages.</p>"
-    )
-    page = shell(name, body, "404.html", groups)
+    front = f'<a href="index.html">{say("front_page")}</a>'
+    body = f"<h1>{say('lost')}</h1><p>{say('lost_text', front=front)}</p>"
+    page = shell(say("lost"), body, "404.html", groups)
     home = owner.site_address()
     base = f'<head><base href="{home.rstrip("/")}/">' if home else "<head>"
     return page.replace("<head>", base, 1)
@@ -240,8 +235,8 @@ def put_decks(folder, copies):
         at = f"slides/{path.stem}.html"
         text = relink(deck.html(talk, "../assets"), f"slides/{path.name}", at)
         tags = preview.tags(page.plain(decks[path.stem]), text.partition("<body>")[2], at)
-        back = f'{tags}\n</head><body><nav><a class="back" href="index.html">course</a></nav>'
-        text = text.replace("</head><body>", back, 1)
+        back = f'<nav><a class="back" href="index.html">{say("back")}</a></nav>'
+        text = text.replace("</head><body>", f"{tags}\n</head><body>{back}", 1)
         (folder / f"{path.stem}.html").write_text(text, encoding="utf-8")
         found += search.deck_entries(at, page.plain(decks[path.stem]), text)
     return decks, found
@@ -258,10 +253,16 @@ def main(parser, argv):
     add("--screenshots", metavar="DIR", help="only pictures of the site that is built")
     scale = "scale at which notebooks are executed; decks are always smoke"
     add("--profile", choices=run.SECONDS, default="laptop", help=scale)
+    words = "another table of what the site says around its texts, such as a translation"
+    add("--labels", metavar="FILE", type=Path, default=labels.ENGLISH, help=words)
     add("--no-pdf", action="store_true", help="HTML only")
     only = "execute only these notebooks and their decks; the others are shown as they are written"
     add("--only", nargs="+", metavar="NN", default=[], help=only)
     asked = parser.parse_args(argv)
+    try:
+        labels.use(asked.labels)
+    except (OSError, ValueError) as error:
+        parser.error(f"--labels: {error}")
     if asked.screenshots:
         return pictures(asked.screenshots, asked.names)
     if asked.names and not asked.decks:
@@ -271,30 +272,37 @@ def main(parser, argv):
             stems = ", ".join(path.stem for path in deck.decks())
             parser.error(f"no deck {name}: there is {stems}")
 
-    if asked.decks:
-        out = BUILD / "slides"
-        faults = deck.build_decks(out, BUILD / "decks" / "smoke", asked.names)
-        if not asked.no_pdf:
-            deck.print_all(out)
-    else:
-        out, work = BUILD / "site", BUILD / "notebooks" / asked.profile
-        chosen, decks = run.chosen(asked.only), deck.at_hand()
-        for line in left_out(asked.no_pdf):
-            run.say(line)
-        given = [path for path in decks if path.name in {one.name for one in chosen}]
-        questions = [] if asked.only else run.questions()
-        copies, faults = deck.executed([*chosen, *questions], asked.profile, work)
-        talks, more = deck.executed(given, "smoke", BUILD / "decks" / "smoke")
-        if asked.only:
-            talks = {path: talks.get(path, path) for path in decks}
-        run.say(
-            f"assembling {out.relative_to(ROOT)}" + ("" if asked.no_pdf else ", printing decks")
-        )
-        build(out, copies, asked.profile, talks, printing=not asked.no_pdf)
-        faults += more + broken(out)
+    with letters.for_figures():
+        out, faults = decks_alone(asked) if asked.decks else whole_site(asked)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6
     print("\n".join(faults + [f"built {out.relative_to(ROOT)}, {size:.1f} MB"]))
     return int(bool(faults))
+
+
+def decks_alone(asked):
+    """What --decks makes: its folder, and what went wrong."""
+    out = BUILD / "slides"
+    faults = deck.build_decks(out, BUILD / "decks" / "smoke", asked.names)
+    if not asked.no_pdf:
+        deck.print_all(out)
+    return out, faults
+
+
+def whole_site(asked):
+    """All pages and decks: their folder, and what went wrong."""
+    out, work = BUILD / "site", BUILD / "notebooks" / asked.profile
+    chosen, decks = run.chosen(asked.only), deck.at_hand()
+    for line in left_out(asked.no_pdf):
+        run.say(line)
+    given = [path for path in decks if path.name in {one.name for one in chosen}]
+    questions = [] if asked.only else run.questions()
+    copies, faults = deck.executed([*chosen, *questions], asked.profile, work)
+    talks, more = deck.executed(given, "smoke", BUILD / "decks" / "smoke")
+    if asked.only:
+        talks = {path: talks.get(path, path) for path in decks}
+    run.say(f"assembling {out.relative_to(ROOT)}" + ("" if asked.no_pdf else ", printing decks"))
+    build(out, copies, asked.profile, talks, printing=not asked.no_pdf)
+    return out, faults + more + broken(out)
 
 
 def left_out(no_pdf=False):

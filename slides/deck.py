@@ -16,7 +16,7 @@ import nbformat
 from course import formula
 from notebooks import run
 from notebooks.run import ROOT
-from slides import page
+from slides import labels, letters, page
 from slides.browser import Browser
 from slides.dark import turned
 
@@ -40,7 +40,7 @@ def decks():
 
 def at_hand():
     """The decks that can be shown here: none without the npm packages, of which Reveal is one."""
-    return decks() if PACKAGES.is_dir() else []
+    return decks() if letters.packages_here() else []
 
 
 def slide_type(cell):
@@ -118,16 +118,14 @@ def html(notebook, assets="assets"):
 """
 
 
-PACKAGES = ROOT / "node_modules"
-
-
 def lay_out(folder):
     """What pages and decks load: our theme, and what is there of the npm packages. Without them
     pages are in the letters that the reader's machine has."""
-    packages, folder = PACKAGES, Path(folder)
+    packages, folder = letters.PACKAGES, Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for source in (HERE / "theme").iterdir():
         shutil.copy(source, folder)
+    (folder / "labels.js").write_text(labels.script(), encoding="utf-8")
     if not at_hand():
         (folder / "fonts.css").touch()
         return

@@ -10,6 +10,7 @@ from minimal.data.files import write_whole
 from notebooks import run
 from notebooks.run import ROOT
 from slides import claims, page, tables
+from slides.labels import say
 from slides.links import relink, units
 
 FIRST, NEXT = "notebooks/00_start_here.html", "notebooks/01_attention.html"
@@ -62,9 +63,9 @@ def card(path, decks, printed, picture=""):
     about, stem = unit(path), path.stem
     links = []
     if stem in decks:
-        links.append(f'<a href="slides/{stem}.html">slides</a>')
+        links.append(f'<a href="slides/{stem}.html">{say("card_slides")}</a>')
     if stem in printed:
-        links.append(f'<a href="slides/{stem}.pdf">PDF</a>')
+        links.append(f'<a href="slides/{stem}.pdf">{say("pdf")}</a>')
     links += [f'<a href="homework/{name}.html">{name[:4]}</a>' for name in about["homework"]]
     at = f"notebooks/{path.name}"
     claim = relink(page.markdown_html(about["claim"]), at, "index.html")
@@ -100,7 +101,7 @@ def front(decks, printed, copies, out):
 
     beside = sections((ROOT / "notebooks" / "README.md").read_text(encoding="utf-8"))
     ways = page.markdown_html(beside["How long do you have?"])
-    ways = relink(f"<h2>How long do you have?</h2>{ways}", "notebooks/README.md", "index.html")
+    ways = relink(f"<h2>{say('how_long')}</h2>{ways}", "notebooks/README.md", "index.html")
     from_readme = lambda *names: relink("\n".join(map(words, names)), "README.md", "index.html")
     aside = side_paths(readme)
     cards = {True: [], False: []}
@@ -108,14 +109,14 @@ def front(decks, printed, copies, out):
         picture = thumbnail(copies.get(path), out / "thumbnails")
         cards[path.name in aside].append(card(path, decks, printed, picture))
     start = (
-        f'<p class="start"><a class="button" href="{FIRST}">Start reading</a> '
-        f'<a class="button" href="{ESSAY}">The idea in ten minutes</a> '
-        f'<a href="{NEXT}">or go straight to attention</a></p>'
+        f'<p class="start"><a class="button" href="{FIRST}">{say("start")}</a> '
+        f'<a class="button" href="{ESSAY}">{say("ten_minutes")}</a> '
+        f'<a href="{NEXT}">{say("straight")}</a></p>'
     )
     return (
         f"<h1>{page.COURSE}</h1>{after_first_paragraph(from_readme(''), start)}"
-        f'<h2 id="notebooks">The course</h2><ul class="units">{"".join(cards[False])}</ul>'
-        f'<h2 id="side">Side paths</h2><ul class="units aside">{"".join(cards[True])}</ul>'
+        f'<h2 id="notebooks">{say("notebooks")}</h2><ul class="units">{"".join(cards[False])}</ul>'
+        f'<h2 id="side">{say("side_paths")}</h2><ul class="units aside">{"".join(cards[True])}</ul>'
         f"{ways}{from_readme(shown[0])}{claims.asked_about()}{from_readme(*shown[1:])}"
     )
 
@@ -140,9 +141,9 @@ def homework_index():
         minutes = re.search(r"^About (\d+ minutes)", text, flags=re.M)
         time = f'<p class="links soft">{minutes[1]}</p>' if minutes else ""
         items.append(f"<li><h2>{link}</h2>{page.markdown_html(said)}{time}</li>")
+    link = f'<a href="instructors.html">{say("homework_link")}</a>'
     return (
-        "<h1>Homework</h1><p>Fill in one file, run one command, read why. Instructors: "
-        '<a href="instructors.html">how to assign and grade</a>.</p>'
+        f"<h1>{say('homework')}</h1><p>{say('homework_text', link=link)}</p>"
         f'<ul class="units">{"".join(items)}</ul>'
     )
 
@@ -161,16 +162,13 @@ def lead(text):
 def deck_index(decks, printed):
     rows = []
     for stem, name in decks.items():
-        row = [html.escape(page.plain(name)), f'<a href="{stem}.html">slides</a>']
+        row = [html.escape(page.plain(name)), f'<a href="{stem}.html">{say("card_slides")}</a>']
         if printed:
-            row.append(f'<a href="{stem}.pdf">PDF</a>' if stem in printed else "")
+            row.append(f'<a href="{stem}.pdf">{say("pdf")}</a>' if stem in printed else "")
         rows.append(row)
     if not rows:
-        return "<h1>Slides</h1><p>This copy of the site was built without its decks.</p>"
-    columns = ("lecture", "as a page", "to print")[: 3 if printed else 2]
-    return (
-        "<h1>Slides</h1><p>One deck a lecture. Arrow keys or space move on, <kbd>s</kbd> opens "
-        "the speaker's notes, <kbd>o</kbd> all slides, <kbd>t</kbd> light and dark, <kbd>f</kbd> "
-        "the whole screen; a phone held upright scrolls. They work without a network.</p>"
-        + tables.table(columns, rows)
-    )
+        return f"<h1>{say('slides')}</h1><p>{say('no_decks')}</p>"
+    columns = [say(name) for name in ("lecture", "as_page", "to_print")][: 3 if printed else 2]
+    keys = {key: f"<kbd>{key}</kbd>" for key in "sotf"}
+    text = f"<h1>{say('slides')}</h1><p>{say('decks_text', **keys)}</p>"
+    return text + tables.table(columns, rows)

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from course import owner
 from slides import links
+from slides.labels import say
 
 # host -> what opens a notebook of it: (name, address)
 HOSTS = {
@@ -36,19 +37,24 @@ def services(file):
 def run_box(file):
     """The ways to run a notebook, behind one button."""
     ways = [
-        "<li>On your machine: <code>make lab</code> in the course's folder, then open "
-        f"<code>{html.escape(file)}</code>.</li>"
+        "<li>"
+        + say(
+            "on_your_machine",
+            command="<code>make lab</code>",
+            file=f"<code>{html.escape(file)}</code>",
+        )
+        + "</li>"
     ]
     for name, address in services(file):
         more = ""
         if name == "Colab":
             more = (
-                ". Paste these lines above its first cell:<pre><code>"
+                f". {say('paste')}<pre><code>"
                 f"!git clone --depth 1 {html.escape(owner.project())} course "
                 "&amp;&amp; pip install --quiet ./course\n%cd course/notebooks</code></pre>"
             )
         ways.append(f'<li><a class="launch" href="{html.escape(address)}">{name}</a>{more}</li>')
-    return f"<details><summary>Run it</summary><ul>{''.join(ways)}</ul></details>"
+    return f"<details><summary>{say('run_it')}</summary><ul>{''.join(ways)}</ul></details>"
 
 
 def toolbar(path, at, decks=(), printed=(), homework=()):
@@ -57,11 +63,12 @@ def toolbar(path, at, decks=(), printed=(), homework=()):
     there = lambda to, word: f'<a href="{links.relative(to, at)}">{word}</a>'
     found = []
     if stem in decks:
-        found.append(there(f"slides/{stem}.html", "Slides"))
+        found.append(there(f"slides/{stem}.html", say("slides")))
     if stem in printed:
-        found.append(there(f"slides/{stem}.pdf", "PDF"))
-    found += [there(f"homework/{name}.html", f"Homework {name[2:4]}") for name in homework]
-    found.append(f'<a href="{path.name}" download>Download .ipynb</a>')
+        found.append(there(f"slides/{stem}.pdf", say("pdf")))
+    for name in homework:
+        found.append(there(f"homework/{name}.html", say("homework_number", number=name[2:4])))
+    found.append(f'<a href="{path.name}" download>{say("download")}</a>')
     if owner.project():
-        found.append(f'<a href="{owner.project()}/blob/main/{file}">Source</a>')
+        found.append(f'<a href="{owner.project()}/blob/main/{file}">{say("source")}</a>')
     return f'<div class="toolbar">{"".join(found)}{run_box(file)}</div>'

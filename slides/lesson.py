@@ -13,17 +13,18 @@ import re
 
 from notebooks.run import tags
 from slides import page
+from slides.labels import say
 
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"^guess\w*(, *guess\w*)* *=.*\bNone\b.*$", flags=re.M)
 GUESS_NAME = re.compile(r"\bguess\w*")
 KEPT_AS = re.compile(r'data-(guess|said)="(\w+)"')
-TURN = re.compile(r"^(?:> )?\*\*Your turn\*\*.*\Z", flags=re.M | re.S)
 IMPORTS = re.compile(r"(import|from) \w")
-CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
+CUT = re.compile(r"^(?=#+ |> \*\*Predict|> \*\*Your turn)", flags=re.M)  # what no fold may hide
 SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
 PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose
 PRINTED = re.compile(r'<pre class="output">(.*?)</pre>', flags=re.S)
+FIGURE = re.compile(r"<figure\b([^>]*)>(.*?)</figure>", flags=re.S)
 FITS, FITS_SMALL = 96, 104  # letters of a line in a fold: at 13 px, and at 12
 FITS_TABLET = 80  # and on a tablet, in a fold within a fold
 DRAWN = {"figures", "fig", "ax", "axes", "panel", "panels"}
@@ -42,9 +43,22 @@ def body(notebook, after_title=""):
         waiting = waiting if deeper else left
         inner = "\n".join(shown)
         if deeper:
-            inner = fold(f"Deeper: {page_heading(some)}", inner, "deeper")
+            inner = fold(say("deeper", what=page_heading(some)), inner, "deeper")
         parts.append(inner)
-    return numbered("\n".join(parts))
+    return figures_numbered(numbered("\n".join(parts)))
+
+
+def figures_numbered(made):
+    """Every figure has a number, and an address to send to somebody."""
+    count = itertools.count(1)
+
+    def turn(found):
+        name = f"figure-{next(count)}"
+        number = say("figure", number=name.partition("-")[2])
+        caption = f'<figcaption><a href="#{name}">{number}</a></figcaption>'
+        return f'<figure id="{name}"{found[1]}>{found[2]}{caption}</figure>'
+
+    return FIGURE.sub(turn, made)
 
 
 def first_section(cells):
@@ -61,7 +75,7 @@ def set_up(cells):
     drawn = [cell for cell in cells if "remove-input" in tags(cell)]
     rest = [cell for cell in cells if "remove-input" not in tags(cell)]
     code = "\n".join(lines_html(cell.source) for cell in rest)
-    folded = [fold("Show the set-up", code, "code")] if rest else []
+    folded = [fold(say("set_up"), code, "code")] if rest else []
     return [*map(outputs_html, drawn), *folded, *filter(None, map(outputs_html, rest))]
 
 
@@ -81,16 +95,17 @@ def page_heading(cells):
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     headings = re.findall(r"^#+ (.*?)(?: \(deeper\))?$", text, flags=re.M)
     if headings:
-        checks = "more checks; " if "all_hold(" in cells[0].source else ""
-        more = f" and {len(headings) - 1} more sections" if len(headings) > 2 else ""
-        more = " and one more section" if len(headings) == 2 else more
-        return checks + inline(headings[0]) + (more and f'<span class="soft">{more}</span>')
+        more = say("more_sections", many=len(headings) - 1) if len(headings) > 2 else ""
+        more = say("one_more") if len(headings) == 2 else more
+        what = inline(headings[0]) + (more and f'<span class="soft"> {more}</span>')
+        return say("more_checks", what=what) if "all_hold(" in cells[0].source else what
     made = re.findall(r"^(?:def|class) (\w+)", cells[0].source, flags=re.M)
     if "figures.show" in cells[0].source:
-        return "a figure"
+        return say("a_figure")
     if made:
-        return f"the code of {' and '.join(f'<code>{name}</code>' for name in made)}"
-    return "a cell beyond the core"
+        names = f" {say('and')} ".join(f"<code>{name}</code>" for name in made)
+        return say("the_code_of", names=names)
+    return say("a_cell")
 
 
 def inline(markdown):
@@ -114,10 +129,10 @@ def in_turn(cells, state="", guesses=None):
             if first.strip():
                 held.append(page.markdown_html(first))
             if state == "held":
-                parts.append(fold("Show what comes out", "\n".join(held), "held"))
+                parts.append(fold(say("answer"), "\n".join(held), "held"))
                 held, state = [], ""
             if rest.strip():
-                parts.append(text_html(rest))
+                parts.append(page.markdown_html(rest))
             if PREDICT in cell.source:
                 state = "asked"
         elif state == "asked" and GUESS.search(cell.source):
@@ -132,7 +147,7 @@ def in_turn(cells, state="", guesses=None):
         else:
             (held if state == "held" else parts).append(lesson_cell(cell))
     if held:
-        parts.append(fold("Show what comes out", "\n".join(held), "held"))
+        parts.append(fold(say("answer"), "\n".join(held), "held"))
         state = ""
     return parts, state
 
@@ -167,7 +182,7 @@ def guess_box(cell):
     for line in lines:
         code, _, hint = line.partition("#")
         for name in GUESS_NAME.findall(code.partition("=")[0]):
-            label = name.replace("guess_", "Your guess: ").replace("_", " ")
+            label = say("your_guess", what=name.replace("guess_", "").replace("_", " "))
             rows.append(
                 f'<label>{label} <input type="text" autocomplete="off" data-guess="{name}"></label>'
             )
@@ -225,29 +240,23 @@ def fold(summary, inner, kind):
 
 def lesson_cell(cell):
     if cell.cell_type == "markdown":
-        return text_html(cell.source)
+        return page.markdown_html(cell.source)
     return "\n".join(filter(None, [source_html(cell), outputs_html(cell)]))
-
-
-def text_html(source):
-    """A cell of text; what asks the reader to write is as loud as a prediction."""
-    boxed = lambda found: re.sub("^(?!>)", "> ", found[0], flags=re.M)
-    return page.markdown_html(TURN.sub(boxed, source))
 
 
 def source_html(cell):
     """The code of a cell, what only draws of it folded; an exercise as a box of its own."""
     if "your-turn" in tags(cell):
-        note = "Write it in JupyterLab: <code>make lab</code>. There the next cell checks it."
+        note = say("write_it", command="<code>make lab</code>")
         return f'<div class="your-turn"><p>{note}</p>{lines_html(cell.source)}</div>'
     if "remove-input" in tags(cell) or not cell.source.strip() or checks_turn(cell):
         return ""
     if "hide-input" in tags(cell):
-        return fold("Show the code", lines_html(cell.source), "code")
+        return fold(say("code"), lines_html(cell.source), "code")
     parts = []
     for drawing, text in pieces(cell.source):
         made = lines_html(text)
-        parts.append(fold("Show the code of the figure", made, "code") if drawing else made)
+        parts.append(fold(say("code_of_figure"), made, "code") if drawing else made)
     return "\n".join(parts)
 
 

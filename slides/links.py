@@ -45,6 +45,7 @@ def units():
 
 
 LABORATORY = "notebooks/evidence"
+TO_FILL_IN = "the-file-to-fill-in"  # where a unit's page shows its stub
 
 
 @functools.cache  # asked for every link of the site
@@ -65,7 +66,7 @@ def places():
     for path in units():
         folder = f"homework/{path.parent.name}"
         found[folder] = found[f"{folder}/README.md"] = f"{folder}.html"
-        found[f"{folder}/exercises.py"] = f"{folder}.html#the-file-to-fill-in"
+        found[f"{folder}/exercises.py"] = f"{folder}.html#{TO_FILL_IN}"
     for path in (ROOT / LABORATORY / "measured").glob("*.json"):
         found[path.relative_to(ROOT).as_posix()] = f"evidence/recorded.html#{path.stem}"
     for path in (*(ROOT / LABORATORY / "runs").iterdir(), *(ROOT / LABORATORY / "asked").iterdir()):

@@ -13,6 +13,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from notebooks.run import tags
+from slides import letters
 
 
 @functools.cache
@@ -62,7 +63,7 @@ def output_html(output):
         told = html.escape(f"{output.ename}: {output.evalue}")
         return f'<pre class="output">{told}</pre>'
     if "text/html" in output.data:
-        return lighter(output.data["text/html"])
+        return letters.into_images(lighter(output.data["text/html"]))
     if "text/markdown" in output.data:
         return markdown_html(output.data["text/markdown"])
     if "image/png" in output.data:
@@ -142,4 +143,4 @@ def head(name, assets, *styles):
 <title>{html.escape(titled(name))}</title>
 <link rel="icon" href="{ICON}">
 {links}
-<script src="{assets}/light.js"></script>"""
+<script src="{assets}/light.js"></script><script src="{assets}/labels.js"></script>"""

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 import nbformat  # noqa: E402
 
-from course import figures, owner  # noqa: E402
+from course import figures, owner, slim  # noqa: E402
 from course.drawings.canvas import STYLE  # noqa: E402
 from minimal.data import corpora  # noqa: E402
 from minimal.data.files import remove, write_whole  # noqa: E402
@@ -179,9 +179,6 @@ def table_of(markup):
     return re.sub(r'\s*\n\s*| (?:class|border|style)="[^"]*"', "", table)
 
 
-WAYS = re.compile(r'(?<= )(?:d|points|x|y|x1|x2|y1|y2|cx|cy|width|height)="[^"]*"')
-
-
 CELL = re.compile(r'<path d="([^"]*)" clip-path="[^"]*" style="([^"]*)stroke-width: 0.5"/>')
 NO_CELL = re.compile(r'<path d="[^"]*" clip-path="[^"]*" style="fill: none"/>')
 
@@ -189,18 +186,13 @@ NO_CELL = re.compile(r'<path d="[^"]*" clip-path="[^"]*" style="fill: none"/>')
 def cell_of(found):
     """One shade of a heat map, which has thousands: nothing of it is outside its panel."""
     shade = re.search("#[0-9a-f]{6}", found[2])[0]
-    way = re.sub(r"(?<=[ML]) | (?=L)", "", " ".join(found[1].split()))
+    way = " ".join(found[1].split())
     return f'<path d="{way}" fill="{shade}" stroke="{shade}" stroke-width=".5"/>'
 
 
-def slim(image):
-    """An SVG without who drew it, its places to a tenth of a point: a third smaller. What is
-    written in it stays to the last digit."""
-    image = re.sub(r"<metadata>.*?</metadata>", "", image, flags=re.S)
-    tenth = lambda number: f"{float(number[0]):.1f}"
-    image = WAYS.sub(lambda way: re.sub(r"-?\d+\.\d{2,}", tenth, way[0]), image)
-    image = CELL.sub(cell_of, NO_CELL.sub("", image))
-    return "\n".join(line.strip() for line in image.splitlines() if line.strip()) + "\n"
+def small(image):
+    """An SVG with its places to a tenth of a point, and the shades of a heat map in few letters."""
+    return slim.slim(CELL.sub(cell_of, NO_CELL.sub("", image)), decimals=1)
 
 
 def fenced(source):
@@ -256,8 +248,8 @@ def write_page(path, executed):
         remove(old)
     write_whole(page_of(path), text)
     for name, image in pictures.items():
-        write_whole(FOLDER / name, slim(image))
-    return sum(len(slim(image)) for image in pictures.values()) + len(text)
+        write_whole(FOLDER / name, small(image))
+    return sum(len(small(image)) for image in pictures.values()) + len(text)
 
 
 @command("slides.read", __doc__)

@@ -6,17 +6,18 @@ import re
 
 from course import formula
 from slides import dark, page, preview
+from slides.labels import say
 from slides.links import relative
 
-NAV = (
-    ("Course", "index.html"),
-    ("Slides", "slides/index.html"),
-    ("Homework", "homework/index.html"),
-    ("Evidence", "evidence/index.html"),
-    ("Package", "api/index.html"),
+NAV = dict(  # part of the course -> where it begins
+    course="index.html",
+    slides="slides/index.html",
+    homework="homework/index.html",
+    evidence="evidence/index.html",
+    package="api/index.html",
 )
 OWN = ("main", "chapters", "menu", "find", "theme")  # ids of what stands around every text
-FOLDERS = dict(notebooks="Course", slides="Slides", homework="Homework", evidence="Evidence")
+FOLDERS = dict(notebooks="course", slides="slides", homework="homework", evidence="evidence")
 
 
 def shell(name, body, at, groups=(), before=None, after=None, broad=False, folded=False):
@@ -29,16 +30,16 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False, folde
     kind = " ".join(["broad"] * broad + ["folded"] * folded + ["front"] * front)
     # the front page lists the chapters itself: there they wait behind the button of a phone
     return f"""<!doctype html>
-<html lang="en"><head>
+<html lang="{say("language")}"><head>
 {page.head(name, relative("assets", at), "site.css", "parts.css")}
 {preview.tags(page.plain(name), body, at)}
 </head><body class="{kind}">
-<a class="skip" href="#main">Skip to the text</a>
+<a class="skip" href="#main">{say("skip")}</a>
 {header(at, here)}
 <div class="page">
 {"" if front else chapters}
 {formula.drawn(on_this_page(headings))}
-<main id="main">
+<main id="main" lang="en">
 {formula.drawn(body)}
 {pager(before, after, at)}
 </main>
@@ -58,22 +59,24 @@ def boxed(body):
 
 def part(at):
     """The part of the course that a page belongs to."""
-    return FOLDERS.get(posixpath.dirname(at), "Package" if at.startswith("api/") else "Course")
+    return FOLDERS.get(posixpath.dirname(at), "package" if at.startswith("api/") else "course")
 
 
 def header(at, here):
     links = ""
-    for word, to in NAV:
-        current = " aria-current=page" if word == here else ""
-        links += f'<a class="part" href="{relative(to, at)}"{current}>{word}</a>'
-    return f"""<header><nav aria-label="Course">
-<button id="menu" type="button" aria-controls="chapters" aria-expanded="false">☰ Chapters</button>
+    for name, to in NAV.items():
+        current = " aria-current=page" if name == here else ""
+        links += f'<a class="part" href="{relative(to, at)}"{current}>{say(name)}</a>'
+    return f"""<header><nav aria-label="{say("course")}">
+<button id="menu" type="button" aria-controls="chapters"
+ aria-expanded="false">{say("menu")}</button>
 <a class="home" href="{relative("index.html", at)}">{page.MARK}{page.COURSE}</a>{links}
-<button id="find" type="button" aria-label="Search ( / )"><span class="wide">Search <kbd>/</kbd>
-</span><svg class="narrow" viewBox="0 0 20 20" width="20" aria-hidden="true"><path fill="none"
-stroke="currentColor" stroke-width="2" d="M13 13l5 5M8.5 14.5a6 6 0 1 1 0-12 6 6 0 0 1 0 12z"/>
-</svg></button><button id="theme" type="button" aria-label="Light / dark"><span class="wide">Light /
-dark</span><span class="narrow" aria-hidden="true">◐</span></button>
+<button id="find" type="button" aria-label="{say("search_key")}"><span class="wide">{say("search")}
+<kbd>/</kbd></span><svg class="narrow" viewBox="0 0 20 20" width="20" aria-hidden="true"><path
+fill="none" stroke="currentColor" stroke-width="2"
+d="M13 13l5 5M8.5 14.5a6 6 0 1 1 0-12 6 6 0 0 1 0 12z"/>
+</svg></button><button id="theme" type="button" aria-label="{say("theme")}"><span
+ class="wide">{say("theme")}</span><span class="narrow" aria-hidden="true">◐</span></button>
 </nav></header>"""
 
 
@@ -86,8 +89,8 @@ def sidebar(groups, at, here):
             current = ' aria-current="page"' if to == at else ""
             items += f'<li><a href="{relative(to, at)}"{current}>{escaped(word)}</a></li>'
         opened = " open" if name == here else ""
-        parts.append(f"<details{opened}><summary>{name}</summary><ul>{items}</ul></details>")
-    return f'<nav id="chapters" aria-label="Chapters">{"".join(parts)}</nav>'
+        parts.append(f"<details{opened}><summary>{say(name)}</summary><ul>{items}</ul></details>")
+    return f'<nav id="chapters" aria-label="{say("chapters")}">{"".join(parts)}</nav>'
 
 
 def escaped(text):
@@ -105,7 +108,7 @@ def pager(before, after, at):
             steps.append(f'<a href="{to}" rel="{rel}">{word}</a>')
         else:
             steps.append("<span></span>")
-    return f'<nav class="pager" aria-label="Neighbours">{"".join(steps)}</nav>'
+    return f'<nav class="pager" aria-label="{say("neighbours")}">{"".join(steps)}</nav>'
 
 
 # ---- contents ------------------------------------------------------------------------------------
@@ -137,7 +140,7 @@ def anchored(body):
         rest = re.sub(r'\s*\b(id|data-label)="[^"]*"', "", attributes)
         # a word joiner: the mark of the link does not stand alone on a line
         sign = "&#8288;#"
-        link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">{sign}</a>'
+        link = f'<a class="anchor-link" href="#{name}" aria-label="{say("link_here")}">{sign}</a>'
         return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
 
     def there(match):
@@ -168,6 +171,6 @@ def on_this_page(headings):
         for level, name, words in headings
     )
     return (
-        '<nav class="contents" aria-label="On this page"><details>'
-        f"<summary>On this page</summary><ol>{items}</ol></details></nav>"
+        f'<nav class="contents" aria-label="{say("contents")}"><details>'
+        f"<summary>{say('contents')}</summary><ol>{items}</ol></details></nav>"
     )

@@ -96,7 +96,7 @@ def cited(about):
 
 def published():
     parts = [
-        "<h1>What the sources print</h1>"
+        "<h1>Tables of the papers</h1>"
         "<p>Every table of the five sources, typed once; ≈ marks values read off a figure. Of what "
         "came after them abstracts were read, and no table is typed.</p>"
     ]

@@ -5,4 +5,4 @@ import re
 
 def shown(svg):
     words = re.findall(r"<!-- (.*?) -->|<desc>(.*?)</desc>", svg)
-    return words, re.findall(r"fill: (#[0-9a-f]{6})|(<(?:path|rect|text) .*)", svg)
+    return words, re.findall(r"fill: (#[0-9a-f]{6})|(<(?:path|rect) [^L\n]*|<text .*)", svg)

@@ -4,12 +4,13 @@ Lines and groups are told apart by dash and mark before colour, so grey paper is
 """
 
 import base64
+import functools
 import html
 import io
 import os
-import re
+from pathlib import Path
 
-from course import CHECKOUT, shades
+from course import CHECKOUT, shades, slim
 from minimal.compare.intervals import ahead as ahead  # figures.ahead turns what is drawn
 from minimal.compare.intervals import mean_spread
 from minimal.data.files import write_whole
@@ -26,6 +27,7 @@ MARKS = "osD^vPX*"
 SHORTEST_ALT = 40
 KIND = "COURSE_FIGURES"  # in the environment: svg, where a page for forges is written
 FOLDER = "MINIMAL_FIGURES"  # in the environment: the folder where a figure with a name is kept
+LETTERS_FROM = "COURSE_LETTERS"  # in the environment: a folder with the letters of the site
 LETTER = 11  # points: the size of the words in a figure
 
 
@@ -36,13 +38,27 @@ def house_style():
     """What every figure of the course has in common, as Matplotlib's settings."""
     inked = ("axes.edgecolor", "text.color", "axes.labelcolor", "xtick.color", "ytick.color")
     return dict.fromkeys(inked, INK) | {
+        "font.family": families(os.environ.get(LETTERS_FROM)),
         "font.size": LETTER,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "figure.facecolor": PAPER,
         "svg.hashsalt": "minimal",
+        "svg.fonttype": "none",  # letters as letters, not as paths
         "figure.constrained_layout.use": True,
     }
+
+
+@functools.cache
+def families(folder):
+    """The letters in this folder by name, and what every Matplotlib has for signs beyond them."""
+    from matplotlib import font_manager
+
+    names = []
+    for file in sorted(Path(folder).glob("*.ttf")) if folder else ():
+        font_manager.fontManager.addfont(file)
+        names.append(font_manager.get_font(file).family_name)
+    return [*dict.fromkeys(reversed(names)), "DejaVu Sans"]  # latin before greek
 
 
 def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1, rows=1):
@@ -351,30 +367,23 @@ DARK = """
 
 def file_bytes(fig, alt, decimals=2):
     """An SVG that holds its alt text and turns dark with the page around it, as the drawings do. A
-    hundredth of a point is finer than a screen: more decimals would double the file."""
-    kept = rb"([MLCQ ][\d.]+\.\d{%d})\d+" % decimals
-    svg = re.sub(kept, rb"\1", figure_bytes(fig, "svg"))  # of paths; a scale keeps its own
-    if decimals == 1:  # and where letters stand
-        svg = re.sub(rb"(translate\([\d.]+\.\d)\d+", rb"\1", svg)
-    told = f"<desc>{html.escape(check_alt(alt))}</desc>\n <metadata>"
-    svg = svg.replace(b"<metadata>", told.encode(), 1)
-    return svg.replace(b"</style>", DARK.encode() + b"</style>", 1)
+    hundredth of a point is finer than a screen."""
+    svg = slim.slim(figure_bytes(fig, "svg").decode(), decimals)
+    told = f"<desc>{html.escape(check_alt(alt))}</desc>\n<defs>"
+    return svg.replace("<defs>", told, 1).replace("</style>", f"{DARK}</style>", 1).encode()
 
 
 def show(fig, alt, name=""):
     """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal
     all keep; outside a notebook, print its alt text. `make figures` keeps one that has a `name` as
     slides/figures/NAME.svg, for the pages that show it."""
-    import matplotlib
-
     check_alt(alt)
     if name and os.environ.get(FOLDER):
         write_whole(CHECKOUT / os.environ[FOLDER] / f"{name}.svg", file_bytes(fig, alt))
     inches = fig.get_size_inches()[0]
     kind = os.environ.get(KIND, "png")
     media = dict(svg="svg+xml").get(kind, kind)
-    with matplotlib.rc_context({"svg.fonttype": "none"}):  # letters as letters, not as paths
-        image = figure_bytes(fig, kind)
+    image = figure_bytes(fig, kind)
     if not in_notebook():
         print(f"[figure] {alt}")
         return

@@ -29,19 +29,19 @@ SOURCES = dict(  # mark -> (colour, hatch, letter)
 )
 
 LEGEND = dict(
-    own="own stream",
+    own="the layer's hidden state",
     layer="an earlier layer (1 = the first, V₁)",
     x0="x0 W_V",
-    stream="X_j W_V, the stream that enters layer j + 1",
+    stream="X_j W_V, the hidden state that enters layer j + 1",
     key="the layer's own key",
     table="table by token id",
     slots="table by the last n ids",
-    opened="table by token id, opened by the stream",
+    opened="table by token id, opened by the hidden state",
     latent="a latent that is kept, W c",
-    depth="all streams so far, mixed",
+    depth="all hidden states so far, mixed",
     mix="a mixture, and with what",
     input="the input itself",
-    query="own stream, changed by the query that reads it",
+    query="hidden state, changed by the query that reads it",
     none="no attention",
 )
 
@@ -52,8 +52,8 @@ SIGNS = (  # in lines
 )
 STRIP = 0.36  # of a cell: a row that joins the stream, on the side where it joins
 STRIPS = (
-    "A strip in a cell: a row of a table joins the\n"
-    "stream, before (left) or behind the layer (right)"
+    "A strip in a cell: a row of a table joins the hidden\n"
+    "state, before (left) or behind the layer (right)"
 )
 
 

@@ -24,6 +24,7 @@ from minimal.data import files
 NAME = re.compile(r"\d\d[a-z]?_\w+\.ipynb")
 PROJECT = ("project.py", "report.md")  # of hw09
 EXERCISES = "exercises.py"  # of each other unit, which asks for one file, of its own name
+KERNEL = "python3"  # as every notebook of the course names it
 GIVEN = ".given.json"  # in work/: what each copy was made from
 DECK = re.compile(rb"\]\(\.\./(slides/\w+\.ipynb)\)")  # as a notebook links it
 QUESTIONS = "notebooks/evidence/questions"  # notebooks that read what is recorded
@@ -134,7 +135,20 @@ def same_as_course(fresh, copy):
 
 def write(copy, content):
     copy.parent.mkdir(parents=True, exist_ok=True)
-    files.write_whole(copy, content)
+    files.write_whole(copy, with_kernel(content) if copy.suffix == ".ipynb" else content)
+
+
+def with_kernel(content):
+    """A notebook that names this machine's kernel. JupyterLab would write that into it as soon as
+    the kernel answers, and the tab would count as unsaved before anybody has typed."""
+    from ipykernel.ipkernel import IPythonKernel  # slow imports, for new copies alone
+    from jupyter_client.kernelspec import get_kernel_spec
+
+    spec = get_kernel_spec(KERNEL)
+    named = dict(display_name=spec.display_name, language=spec.language, name=KERNEL)
+    book = json.loads(content)
+    book["metadata"] |= dict(kernelspec=named, language_info=IPythonKernel.language_info)
+    return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
 
 
 def set_aside(copy):

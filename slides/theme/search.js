@@ -2,9 +2,9 @@
 (() => {
   const here = document.currentScript.dataset.root, shown = 30;
   const dialog = document.createElement("dialog");
-  dialog.setAttribute("aria-label", "Search the course");
-  dialog.innerHTML = `<form method="dialog"><input type="search" aria-label="Search the course"
-    placeholder="Search the course" autocomplete="off"><button>Close</button></form>
+  dialog.setAttribute("aria-label", say("search_course"));
+  dialog.innerHTML = `<form method="dialog"><input type="search" aria-label="${say("search_course")}"
+    placeholder="${say("search_course")}" autocomplete="off"><button>${say("close")}</button></form>
     <div class="found" tabindex="-1"><p class="soft" role="status"></p><ol></ol></div>`;
   document.body.append(dialog);
   const [field, status, list] = ["input", "[role=status]", "ol"].map(one => dialog.querySelector(one));
@@ -38,10 +38,9 @@
     const { places, named, whole } = find(asked);
     list.innerHTML = places.slice(0, shown).map(([at, page, heading, text]) =>
       `<li><a href="${here}/${at}"><strong>${safe(heading || page)}</strong> <span class="soft">${safe(heading ? page : "")}</span><br>${excerpt(text, named)}</a></li>`).join("");
-    const many = places.length > shown ? `The first ${shown} of ${places.length} places`
-      : `${places.length} place${places.length === 1 ? "" : "s"}`;
-    const some = places.length && !whole ? ", none with all of these words" : "";
-    status.textContent = asked.trim() ? many + some : "Type a word or two.";
+    const all = places.length, name = all > shown ? "first_places" : all === 1 ? "one_place" : "places";
+    const some = all && !whole ? say("none_with_all") : "";
+    status.textContent = asked.trim() ? say(name, { some: shown, all }) + some : say("type_a_word");
   };
 
   const open = () => { if (!dialog.open) dialog.showModal(); field.select(); search(); };

@@ -18,7 +18,9 @@ const reachable = () => {
   const measured = boxes.map(box => [box, box.scrollWidth > box.clientWidth]);
   for (const [box, wide] of measured) {
     if (wide) box.tabIndex = 0;
-    if (box.matches("figure, .scroll, .picture")) box.classList.toggle("scrolls", wide);
+    if (!box.matches("figure, .scroll, .picture")) continue;
+    box.classList.toggle("scrolls", wide);
+    box.dataset.moves = say("moves");
   }
 };
 
@@ -67,7 +69,7 @@ const phone = matchMedia("(max-width: 600px)").matches;
 for (const heading of phone ? all(".folded main > h2") : []) {
   const box = document.createElement("details"), summary = document.createElement("summary");
   box.className = "section";
-  summary.textContent = "Read on";
+  summary.textContent = say("read_on");
   box.append(summary);
   while (heading.nextElementSibling?.matches(":not(h2, .pager)")) box.append(heading.nextElementSibling);
   heading.after(box);
@@ -91,11 +93,11 @@ for (const pre of all("main pre:not(.output)")) {
   box.className = "box";
   button.className = "copy";
   button.type = "button";
-  button.textContent = "Copy";
+  button.textContent = say("copy");
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(pre.textContent.replace(/\n$/, ""))
-      .then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Select and copy"; });
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+      .then(() => { button.textContent = say("copied"); }, () => { button.textContent = say("copy_by_hand"); });
+    setTimeout(() => { button.textContent = say("copy"); }, 1500);
   });
   pre.replaceWith(box);
   box.append(pre, button);
@@ -109,7 +111,7 @@ for (const guess of all("[data-guess]")) {
   const status = guess.closest(".guess").querySelector("[role=status]");
   const tell = () => {
     const said = guess.value.trim();
-    for (const room of rooms) room.textContent = said ? `. You said ${said}.` : "";
+    for (const room of rooms) room.textContent = said ? say("you_said", { guess: said }) : "";
   };
   guess.value = kept(name) ?? "";
   tell();
@@ -118,14 +120,15 @@ for (const guess of all("[data-guess]")) {
     if (event.key !== "Enter") return;
     event.preventDefault();
     if (rooms[0] && isNumber(rooms[0].dataset.truth) && !isNumber(guess.value)) {
-      status.textContent = `A number is wanted; ${guess.value.trim() ? `“${guess.value.trim()}” is none.` : "write one."}`;
+      const said = guess.value.trim();
+      status.textContent = said ? say("no_number", { guess: said }) : say("write_one");
       return;
     }
     const inputs = [...guess.closest(".guess").querySelectorAll("input")];
     const next = inputs[inputs.indexOf(guess) + 1];
     if (next && !next.value) return next.focus();
     const held = all("details.held").find(box => guess.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING);
-    status.textContent = "Kept on this machine.";
+    status.textContent = say("kept");
     if (!held) return;
     held.open = true;
     held.querySelector("summary").focus();
@@ -139,7 +142,7 @@ for (const button of all("[data-show]")) button.addEventListener("click", () => 
   for (const card of cards) card.hidden = Boolean(wanted) && card.dataset.verdict !== wanted;
   for (const list of all(".claims")) list.parentElement.open = Boolean(list.querySelector("li:not([hidden])"));
   const shown = cards.filter(card => !card.hidden).length;
-  document.querySelector(".chooser [role=status]").textContent = `${shown} of ${cards.length} shown`;
+  document.querySelector(".chooser [role=status]").textContent = say("shown", { some: shown, all: cards.length });
 });
 
 // a picture has its width once it is there

@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 import torch
 
-from course import figures
+from course import figures, slim
 from course.drawings.__main__ import PICTURES, picture_bytes
 from course.source_map import (
     SOURCES,
@@ -101,7 +102,7 @@ def test_the_map_shows_where_a_row_joins_the_stream(plan, side, letter, layers):
     narrow = [box for box in ax.patches if box.get_width() < 1]
     assert [int(box.get_x()) for box in narrow] == list(layers)
     told = ax.get_legend().get_title().get_text()
-    assert ("joins the\nstream" in told) == bool(layers)
+    assert ("joins the hidden\nstate" in told) == bool(layers)
 
 
 def test_the_map_tells_the_sources_of_the_frontier_apart():
@@ -129,6 +130,44 @@ def test_every_picture_is_shown_holds_its_alt_text_and_turns_dark_with_its_page(
         asked = re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*)", svg, flags=re.S)
         dark = r"\s*(svg > g \{ filter: invert|\.paper \{ fill: #1)"
         assert len(asked) == 1 and re.match(dark, asked[0]), path.name
+
+
+def drawn(svg):
+    """All that an SVG draws, in order: tag, words, style, and its places to a tenth."""
+    told = dict(re.findall(r"\.(s\d+)\{([^}]*)\}", svg))
+    found = []
+    for e in ElementTree.fromstring(svg).iter():
+        tag = e.tag.rpartition("}")[2]
+        if tag not in ("path", "text", "use", "rect"):
+            continue
+        style = e.get("style") or told.get(e.get("class"), "")
+        style = [rule.strip() for rule in style.split(";") if "font-family" not in rule]
+        turned = "" if "rotate(-0 " in (at := e.get("transform", "")) else at
+        places = " ".join(filter(None, [e.get("d", ""), e.get("x", ""), e.get("y", ""), turned]))
+        numbers = [round(float(n), 1) for n in re.findall(r"-?\d+(?:\.\d+)?", places)]
+        found.append((tag, e.text and e.text.strip(), style, numbers))
+    return found
+
+
+def test_a_slim_file_shows_the_same():
+    fig, ax = figures.axes("A takeaway", "x", "turned")
+    ax.bar(range(6), [1, 2, 3, 4, 5, 6], color="#f2b48f", edgecolor="#ffffff")
+    ax.plot([0, 5], [1, 6], "--", color="#0b5fa5")
+    whole = figures.figure_bytes(fig, "svg").decode()
+    small = slim.slim(whole)
+    assert len(small) < len(whole) / 2 and "Matplotlib" not in small
+    assert [one[:3] for one in drawn(small)] == [one[:3] for one in drawn(whole)]
+    for ours, theirs in zip(drawn(small), drawn(whole), strict=True):
+        assert ours[3] == pytest.approx(theirs[3], abs=0.11)
+
+
+def test_a_hatch_that_comes_twice_is_drawn_once():
+    way = "M 0 0 " + "L 1.23456 2 " * 60
+    hatch = f'<path d="{way}" style="fill: none"/>'
+    svg = f'<svg xmlns:xlink="x"><defs><style></style>{hatch}{hatch}</defs></svg>'
+    small = slim.slim(svg)
+    assert small.count("L1.23 2") == 60
+    assert small.count('<use xlink:href="#w0" style="fill: none"/>') == 2
 
 
 def test_what_is_kept_as_a_file_is_a_figure_with_a_name(tmp_path, monkeypatch, capsys):

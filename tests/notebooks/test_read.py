@@ -120,15 +120,15 @@ def test_an_answer_waits():
 def test_a_smaller_picture_says_the_same_numbers():
     """Its places are rounded, and what is written in it is not."""
     drawing = '<svg width="9"><path d="M 1.23456 2"/><text x="3.14159">+0.108</text></svg>'
-    assert read.slim(drawing) == (
-        '<svg width="9"><path d="M 1.2 2"/><text x="3.1">+0.108</text></svg>\n'
+    assert read.small(drawing) == (
+        '<svg width="9"><path d="M1.2 2"/><text x="3.1">+0.108</text></svg>\n'
     )
 
 
 def test_a_shade_of_a_heat_map_is_short_and_paper_is_no_shade():
     path = '<path d="M 1 2\nL 3 2\nL 3 4\n" clip-path="url(#p)" style="{}"/>\n'
     grey, paper = "fill: #909090; stroke: #909090; stroke-width: 0.5", "fill: none"
-    assert read.slim(path.format(grey) + path.format(paper)) == (
+    assert read.small(path.format(grey) + path.format(paper)) == (
         '<path d="M1 2L3 2L3 4" fill="#909090" stroke="#909090" stroke-width=".5"/>\n'
     )
 

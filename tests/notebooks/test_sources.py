@@ -163,6 +163,40 @@ def test_a_guess_that_nobody_asked_for_is_seen():
     assert unasked(book(ask, taken, again)) == [again.id]
 
 
+def loose(notebook):
+    """The cells in which what asks to predict or to write is no quote, which is a box on a forge,
+    on the site and in JupyterLab. What asks to write is one to the end of its cell."""
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type != "markdown":
+            continue
+        opens = re.search(r"^(?!> )[^\w\n]*\*\*(Predict|Your turn)\b", cell.source, flags=re.M)
+        asks = re.search(r"^> \*\*Your turn\*\*.*\Z", cell.source, flags=re.M | re.S)
+        lines = asks[0].splitlines() if asks else []
+        if opens or not all(line.startswith(">") for line in lines):
+            found.append(cell.id)
+    return found
+
+
+def test_predict_and_your_turn_are_boxes_of_one_form(notebook):
+    assert loose(notebook) == []
+
+
+@pytest.mark.parametrize(
+    "text, held",
+    [
+        ("Words.\n\n> **Your turn** · easy. Write.\n>\n> Run it.", True),
+        ("*Your turn* cells are yours. Is it **your turn**?", True),
+        ("**Your turn** · easy. Write.", False),
+        ("> **Your turn** · easy. Write.\n\nRun it.", False),
+        ("Words.\n\n**Predict.** How many?", False),
+    ],
+)
+def test_a_box_of_another_form_is_seen(text, held):
+    cell = nbformat.v4.new_markdown_cell(text)
+    assert loose(nbformat.v4.new_notebook(cells=[cell])) == ([] if held else [cell.id])
+
+
 def test_every_check_says_what_it_claims(notebook):
     checks = [cell for cell in run.code(notebook) if "checks" in run.tags(cell)]
     asserts = [

@@ -151,6 +151,27 @@ def test_it_lands_on_notebook_00_with_its_contents_and_without_a_question(page):
     assert toasts == []
 
 
+def test_no_tab_opens_unsaved(page):
+    """The kernel has answered, and what JupyterLab then writes of it stands in the copy already."""
+    page.run("book().sessionContext.session.kernel.info.then(() => true)")
+    page.run("new Promise(done => setTimeout(done, 500))")
+    assert page.run("book().context.model.dirty") is False
+
+
+def test_on_a_tablet_nothing_but_code_moves_sideways(page):
+    """Its first line may be long, and that of a hidden cell is no code."""
+    tablet = dict(width=820, height=1180, deviceScaleFactor=1, mobile=False)
+    page.call("Emulation.setDeviceMetricsOverride", **tablet)
+    moves = """[...book().node.querySelectorAll("*")].filter((e) => e.clientWidth > 30
+        && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== "visible"
+        && !e.closest(".jp-Placeholder")).map((e) => e.classList[0])"""
+    page.wait(lambda: page.run("book().node.clientWidth < 600"), "the narrow window")
+    assert page.run("!!document.querySelector('.jp-Placeholder')")
+    assert set(page.run(moves)) <= {"cm-scroller"}
+    page.call("Emulation.setDeviceMetricsOverride", **dict(tablet, width=1440, height=900))
+    page.wait(lambda: page.run("book().node.clientWidth > 600"), "the wide window")
+
+
 def test_predict_is_the_loudest_box_before_anything_has_run(page):
     quiet, loud = page.run("""["p", ".course-predict"].map((what) => {
         const e = document.querySelector(".jp-RenderedMarkdown " + what);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 
 import pytest
@@ -153,6 +154,14 @@ def test_a_copy_that_was_made_before_anything_was_noted_is_kept(mine):
     assert updated(mine) == [(NAMES[0], "kept")]
 
 
+def test_a_copy_names_the_kernel_that_runs_it(mine):
+    """What JupyterLab would write into it: a tab that was only opened would count as unsaved."""
+    about = json.loads((mine / "work" / NAMES[0]).read_text())["metadata"]
+    assert about["kernelspec"]["name"] == "python3" and about["kernelspec"]["language"] == "python"
+    assert about["language_info"]["version"] == platform.python_version()
+    assert updated(mine) == []
+
+
 def test_a_copy_links_the_copy_of_its_deck(course, tmp_path):
     linked = book("see [Slides](../slides/00_start.ipynb) and [a map](../slides/figures/a.svg)")
     (course / "notebooks" / NAMES[0]).write_text(linked)
@@ -232,7 +241,8 @@ def test_a_deck_and_a_report_are_started_over_by_their_place(mine, monkeypatch, 
     (mine / "work" / place).write_text(book("y = 'mine'"))
     work.main(["--reset", place])
     assert f"work/{place} is as the course has it; yours is now " in capsys.readouterr().out
-    assert (mine / "work" / place).read_bytes() == (work.sources(mine)[place]).read_bytes()
+    copy, given = (mine / "work" / place), work.sources(mine)[place]
+    assert work.state(copy.read_bytes(), copy.name) == work.state(given.read_bytes(), given.name)
 
 
 @pytest.mark.parametrize("word", ["04", "hw99", "slides/99.ipynb", "../README.md"])

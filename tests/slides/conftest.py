@@ -15,9 +15,9 @@ sys.path.append(str(Path(__file__).parent))  # walk.py
 def npm_packages_are_an_extra(request, monkeypatch):
     """A test without the mark `site` finds none, wherever it runs."""
     if not request.node.get_closest_marker("site"):
-        from slides import deck
+        from slides import letters
 
-        monkeypatch.setattr(deck, "PACKAGES", deck.ROOT / "nowhere")
+        monkeypatch.setattr(letters, "PACKAGES", letters.ROOT / "nowhere")
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ PAGES = (
     "api/index.html",
     "api/model.values.html",
     "slides/index.html",
+    "slides/01_attention.html",
 )
 # of a table of hundreds of rows, which are all made alike, twenty: axe looks at each cell
 SHORTENED = "document.querySelectorAll('tbody tr:nth-child(n+21)').forEach(row => row.remove())"

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from course import doctor, owner
-from slides import build, deck, links
+from slides import build, deck, letters, links
 
 
 def copy_of(path, counts, error=False):
@@ -123,7 +123,7 @@ def test_every_deck_is_printed_the_second_half_of_a_lecture_too(tmp_path, monkey
 
 
 def test_decks_alone_want_their_packages_in_a_sentence(monkeypatch, tmp_path):
-    monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
+    monkeypatch.setattr(letters, "PACKAGES", tmp_path / "nothing")
     monkeypatch.setattr(deck, "executed", lambda *_: ({}, []))
     with pytest.raises(
         SystemExit, match="wanted reveal.js and fonts .* found none: make setup EXTRAS=site"
@@ -145,7 +145,7 @@ def test_readme_links_the_site_where_it_has_an_address_and_once(monkeypatch):
 def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path):
     """Not executed and without decks; every link still leads somewhere."""
     home = "https://example.com/course/"
-    monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
+    monkeypatch.setattr(letters, "PACKAGES", tmp_path / "nothing")
     monkeypatch.setattr(doctor, "browser", lambda: None)
     monkeypatch.setattr(owner, "site_address", lambda: home)
     links.places.cache_clear()

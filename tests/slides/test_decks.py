@@ -144,6 +144,7 @@ BROKEN = {
     "console": "<script>console.error('something is wrong')</script>",
     "asks for": '<script src="https://example.com/lost.js"></script>',
     "overlap": '<p style="margin-bottom:-40px">One line of words</p><p>and another on top</p>',
+    "ends in the middle": "<style>#made-9 .body {justify-content: start}</style><p>Few words.</p>",
 }
 
 

@@ -85,13 +85,12 @@ def test_a_second_question_in_the_text_that_answers_the_first_is_seen():
     assert re.findall(r'data-guess="(\w+)"', page) == ["guess_one", "guess_two", "guess_three"]
 
 
-@pytest.mark.parametrize("box", ["**Your turn** · easy", "> **Your turn** · easy"])
-def test_an_exercise_in_the_text_that_answers_a_question_is_seen(box):
+def test_an_exercise_in_the_text_that_answers_a_question_is_seen():
     page = body(
         text("> **Predict.** One?"),
         ran("guess_one = None"),
         ran("print(1)", "uno"),
-        text(f"Uno.\n\n{box}, 3 minutes. Write two."),
+        text("Uno.\n\n> **Your turn** · easy, 3 minutes. Write two."),
     )
     assert "uno" in inside("held", page) and "Uno." in inside("held", page)
     assert "Write two." in page and "Write two." not in inside("held", page)
@@ -114,7 +113,7 @@ def test_an_answer_waits_though_an_exercise_stands_between_it_and_the_question()
     page = body(
         text("> **Predict.** How hot?"),
         ran("guess_hot = None"),
-        text("**Your turn** · easy, 3 minutes. Write it."),
+        text("> **Your turn** · easy, 3 minutes. Write it."),
         ran("def f(x):\n    raise NotImplementedError", "", ["your-turn"]),
         ran('f = your_turn("nb99", f)', "not written yet"),
         text("<details><summary>Solution</summary>\n\n`return x`\n\n</details>"),
@@ -249,15 +248,6 @@ def test_a_fold_is_named_once_and_says_how_much_is_in_it(cells, name):
     page = body(text("## Core"), *cells)
     summary = re.search(r"<summary>(Deeper.*?)</summary>", page)[1]
     assert re.sub(r"<[^>]+>", "", summary) == f"Deeper: {name}"
-
-
-@pytest.mark.parametrize("before", ["", "Words first.\n\n", "## A heading\n\n"])
-@pytest.mark.parametrize("mark", ["", "> "])
-def test_what_asks_to_write_is_a_box_wherever_it_stands(before, mark):
-    page = body(text(f"{before}{mark}**Your turn** · easy. Write it.\n{mark}\n{mark}Run it."))
-    quotes = re.findall(r"<blockquote>(.*?)</blockquote>", page, flags=re.S)
-    assert len(quotes) == 1 and "Write it." in quotes[0] and "Run it." in quotes[0]
-    assert "Words" not in quotes[0] and "heading" not in quotes[0]
 
 
 PRINTED = [(80, ""), (90, " lines table"), (100, " lines table small"), (300, " lines")]
@@ -651,3 +641,14 @@ def test_equations_are_drawn_where_text_is_and_nowhere_else():
 def test_the_search_shows_equations_as_signs_and_code_as_it_is():
     page = r"<p>So <em>$e^{-x} &lt; \alpha$</em>, <code>$HOME and $PATH</code>, 3$</p>"
     assert search.words(page) == "So e^(-x) < α, $HOME and $PATH, 3$"
+
+
+def test_every_figure_has_a_number_and_an_address_of_its_own():
+    figure = "<figure style='margin:0'><img alt='two'></figure>"
+    cells = [ran("x = 1", ""), ran("y = 2", "")]
+    for cell in cells:
+        cell.outputs = [nbformat.v4.new_output("display_data", {"text/html": figure})]
+    made = body(text("# T"), text("## H"), *cells)
+    captions = re.findall(r'<figcaption><a href="#(figure-\d)">(Figure \d)</a>', made)
+    assert captions == [("figure-1", "Figure 1"), ("figure-2", "Figure 2")]
+    assert re.findall(r'<figure id="(figure-\d)"', made) == ["figure-1", "figure-2"]

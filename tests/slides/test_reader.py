@@ -178,9 +178,15 @@ def test_copy_takes_the_code_and_says_so(lesson):
 
 
 FITS = "[...document.querySelectorAll('main pre.lines')].filter(e => e.scrollWidth > e.clientWidth)"
-EDGES = """[...new Set([...document.querySelectorAll(
-    'main > :is(p, blockquote, figure, details), main > .box')]
-    .map(e => Math.round(e.getBoundingClientRect().right)))]"""
+EDGES = """['main > :is(p, blockquote)', 'main > :is(figure, details, .box)'].map(kind =>
+    [...new Set([...document.querySelectorAll(kind)]
+        .map(e => Math.round(e.getBoundingClientRect().right)))])"""
+# letters in a line, of paragraphs of several lines that hold no equation and no code
+LETTERS = """[...document.querySelectorAll('main > p')]
+    .filter(p => !p.querySelector('math, code, img'))
+    .map(p => [p.textContent.trim().length, p.getBoundingClientRect().height
+        / parseFloat(getComputedStyle(p).lineHeight)])
+    .filter(([letters, lines]) => lines > 2.5).map(([letters, lines]) => letters / (lines - 0.5))"""
 TWICE = """[...document.querySelectorAll('main [id]:not(svg *)')].map(e => e.id)
     .filter((id, i, all) => all.indexOf(id) !== i)"""
 
@@ -192,16 +198,22 @@ def too_wide(reader, size):
 
 
 @pytest.mark.parametrize("path", run.chosen([]), ids=lambda path: path.stem)
-def test_text_code_and_figures_end_at_one_edge_and_nothing_is_wider_than_any_window(
+def test_text_ends_at_one_edge_what_is_wide_at_another_and_nothing_leaves_any_window(
     browser, site, path
 ):
     """Long names of files in the pager and in the ways to run, and equations as they are read."""
     reader = opened(browser, site, f"notebooks/{path.stem}.html")
     assert reader.run(f"{FITS}.length") == 0
-    assert len(reader.run(EDGES)) == 1
+    text, wide = reader.run(EDGES)
+    assert len(text) == len(wide) == 1 and text < wide
     assert reader.run(TWICE) == []
     assert {size: too_wide(reader, size) for size in (TABLET, PHONE)} == {TABLET: [], PHONE: []}
     assert reader.errors == []
+
+
+def test_a_line_of_text_has_seventy_to_eighty_letters(browser, site):
+    lines = opened(browser, site, "essay.html").run(LETTERS)
+    assert len(lines) > 5 and 70 <= sum(lines) / len(lines) <= 80
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,16 @@
     if (own && !in_svg && size < SMALLEST - 0.01) out.push(`${what} is ${size} px`);
   }
 
+  // it is filled, or its words stand in its middle
+  const body = stage.querySelector(".body"), room = body.getBoundingClientRect();
+  const boxes = [...body.querySelectorAll("p, li, th, td, img, pre, math")]
+    .map(e => e.getBoundingClientRect()).filter(box => box.height);
+  const above = Math.min(...boxes.map(box => box.top)) - room.top;
+  const below = room.bottom - Math.max(...boxes.map(box => box.bottom));
+  if (!stage.matches(".title") && below - above > 0.4 * room.height)
+    out.push(`ends in the middle, ${Math.round(below)} px above its end`);
+
   // its parts, pair by pair
-  const body = stage.querySelector(".body");
   const parts = [...body.querySelectorAll(":scope > *, .left > *, .right > *")].filter(seen);
   for (const a of parts) for (const b of parts) {
     if (a === b || a.contains(b) || b.contains(a)) continue;

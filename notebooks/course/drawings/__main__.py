@@ -23,13 +23,13 @@ MOVING_TOLD = (
 )
 MAP_TOLD = (
     "Every plan of the course down, twelve layers across, each cell lettered by the source of its "
-    "values: own stream, an earlier layer, x0, a table by token id or by the last n ids, a latent, "
-    "all streams so far, a mixture, or no attention. A strip marks the layers where a row of a "
-    "table joins the stream instead: ple and engram."
+    "values: the layer's hidden state, an earlier layer, x0, a table by token id or by the last n "
+    "ids, a latent, all hidden states so far, a mixture, or no attention. A strip marks the layers "
+    "where a row of a table joins the hidden state instead: ple and engram."
 )
 SHORT_TOLD = (
-    "Nine systems down, twelve layers across: which layers take their values from their own "
-    "stream, an earlier layer, the token embedding, a table by token id, or a mixture."
+    "Nine systems down, twelve layers across: which layers take their values from their "
+    "hidden state, an earlier layer, the token embedding, a table by token id, or a mixture."
 )
 
 

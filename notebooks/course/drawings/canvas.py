@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from course.figures import check_alt, on_page
+from course.slim import FAMILIES
 
 # A drawing carries its own colours and paper: a page may be light while the system is dark. Meaning
 # never hangs on colour: the value's arrow is thick, tables are ruled, routing is hatched.
@@ -21,7 +22,7 @@ STYLE = """
 .dark { fill: #1b1f24; stroke: none; }
 .tip { fill: #1b1f24; }
 .valuetip { fill: #b03a0a; }
-text { font-family: "DejaVu Sans", Verdana, sans-serif; fill: #1b1f24; }
+text { font-family: FAMILIES; fill: #1b1f24; }
 .soft { fill: #4d555e; }
 @media (prefers-color-scheme: dark) {
   .paper { fill: #14171a; }
@@ -33,7 +34,7 @@ text { font-family: "DejaVu Sans", Verdana, sans-serif; fill: #1b1f24; }
   .dark, .tip { fill: #e6e9ec; } .valuetip { fill: #ff9d6b; }
   text { fill: #e6e9ec; } .soft { fill: #b4bbc2; }
 }
-"""
+""".replace("FAMILIES", FAMILIES)
 TIPS = """<defs>
 <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4"
  markerWidth="7" markerHeight="7" orient="auto-start-reverse">

@@ -22,14 +22,14 @@ NAMES = dict(
     **{"upstream-2": "V from an earlier stream", "keys-turned": "the key is the value"},
 )
 COMES_FROM = dict(
-    own="from the layer's own stream",
+    own="from the layer's hidden state",
     layer="from layer 1's values",
     x0="from the token embedding",
     table="from a table by token id",
     input="from the layer's input past W_V",
     slots="from a table by the last ids",
     latent="from a latent that is kept in their place, and of which keys are made, too",
-    stream="from the stream that enters an earlier layer",
+    stream="from the hidden state that enters an earlier layer",
     key="from the keys as they are, turned by their places",
 )
 

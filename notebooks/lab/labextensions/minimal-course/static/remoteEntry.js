@@ -1,5 +1,6 @@
 // Predict and Your turn are the loudest boxes of a notebook, from the moment it opens. JupyterLab
-// strips scripts and styles from Markdown, so the words themselves say which boxes these are.
+// strips scripts and styles from Markdown, so the words themselves say which boxes these are. And the
+// first line of a hidden cell ends where the window does: it made all of a narrow one move sideways.
 (window._JUPYTERLAB = window._JUPYTERLAB || {})["minimal-course"] = {
   init() {},
   get: () => Promise.resolve(() => ({
@@ -15,22 +16,19 @@ const STYLE = `
 }
 .jp-Notebook .course-predict { border-color: #c8501e; background: rgb(200 80 30 / 14%); }
 .jp-Notebook .course-turn { border-color: #1f7fd1; background: rgb(31 127 209 / 14%); }
-.jp-Notebook p.course-loud { padding-bottom: 0.7em; }
-.jp-Notebook :is(.course-loud > p:first-child, p.course-loud) > strong:first-child {
-  font-size: 1.15em;
-}
+.jp-Notebook .jp-Placeholder, .jp-Notebook .jp-Placeholder * { min-width: 0; }
+.jp-Notebook .jp-Placeholder-contentContainer { overflow: hidden; }
+.jp-Notebook .jp-PlaceholderText { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.jp-Notebook .course-loud > p:first-child > strong:first-child { font-size: 1.15em; }
 `;
 const BOXES = { Predict: "course-predict", "Your turn": "course-turn" };
-const OPENING = ".jp-RenderedMarkdown p > strong:first-child";
+const OPENING = ".jp-RenderedMarkdown blockquote > p > strong:first-child";
 
 function mark() {
   for (const words of document.querySelectorAll(OPENING)) {
     const kind = BOXES[words.textContent.trim().replace(/\.$/, "")];
     if (!kind || words.previousSibling) continue;
-    // the quote; else all of a cell that begins so; else, below other text, the paragraph
-    const text = words.parentElement, first = text.matches(":first-child");
-    const whole = first ? words.closest(".jp-RenderedMarkdown") : text;
-    (words.closest("blockquote") ?? whole).classList.add("course-loud", kind);
+    words.closest("blockquote").classList.add("course-loud", kind);
   }
 }
 
