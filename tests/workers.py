@@ -28,7 +28,6 @@ TOGETHER = {
 }
 FIRST = (  # they take longest, so they begin first: no core waits for another at the end
     *TOGETHER,
-    "tests/notebooks/test_goes_on.py",
     "tests/model/test_plans.py",
     "tests/training/test_train.py",
     "tests/setup/test_lab_in_browser.py",
@@ -41,6 +40,7 @@ FIRST = (  # they take longest, so they begin first: no core waits for another a
     "tests/homework/test_turn.py",
     "tests/setup/test_commands.py",
     "tests/setup/test_rules.py",
+    "tests/notebooks/test_goes_on.py",  # once the executed course has left its runs
 )
 
 

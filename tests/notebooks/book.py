@@ -10,10 +10,21 @@ import nbformat
 
 from homework import turn
 from notebooks import run
+from tests import warm
+
+# what most notebooks load, and the first exercise of each: four seconds
+SLOW = "torch._dynamo IPython matplotlib.pyplot pandas scipy.optimize scipy.stats evidence.lab"
+
+
+def opened(path, work, book=None, **parameters):
+    """What work(book) returns of this notebook, in a fork of this process."""
+    for name in SLOW.split():
+        importlib.import_module(name)  # here, once for all of them
+    return warm.in_a_fork(lambda: work((book or Book)(path, **parameters)))
 
 
 class Book:
-    """In a fork: it changes the working folder, and its figures are drawn but not painted."""
+    """It changes the working folder, and its figures are drawn but not painted."""
 
     def __init__(self, path, **parameters):
         from IPython.core.interactiveshell import InteractiveShell
@@ -21,7 +32,6 @@ class Book:
 
         from course import figures
 
-        importlib.import_module("torch._dynamo")  # or every fork would, in its first exercise
         figures.figure_bytes = lambda fig, kind="png": b""
         turn.SECONDS = 600  # how long an answer may take is no question here
         os.environ.update(run.QUIET)

@@ -11,8 +11,7 @@ import nbformat
 import pytest
 
 from notebooks import run
-from tests import warm
-from tests.notebooks.book import Book
+from tests.notebooks.book import opened
 
 # what tokens cost, what layers do to words, what weights and rows are read to mean
 NAMES = ("00_start_here", "03_inside", "06_value_embeddings", "09_thirteen_rows")
@@ -20,9 +19,8 @@ READ = [path for path in run.chosen([]) if path.stem in NAMES]
 ABOUT_OTHERS = re.compile(r"recorded|thirteen_rows|novel|set MINIMAL_DATA|Limitations:", re.I)
 
 
-def printed(path):
+def printed(book):
     """The lines that its cells print; an error, or a check that does not hold, ends it."""
-    book = Book(path, corpus="manual")
     return [line for cell in book.cells for line in book.run(cell.source, cell.id).splitlines()]
 
 
@@ -30,7 +28,7 @@ def printed(path):
 @pytest.mark.parametrize("path", READ, ids=lambda path: path.stem)
 def test_a_notebook_holds_on_english(path, monkeypatch):
     monkeypatch.delenv("MINIMAL_DATA", raising=False)
-    read = warm.in_a_fork(lambda: printed(path))
+    read = opened(path, printed, corpus="manual")
     assert isinstance(read, list), read
     cells = run.code(nbformat.read(path, 4))
     drawn = [cell for cell in cells if "figures." in cell.source]
