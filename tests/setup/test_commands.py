@@ -214,9 +214,9 @@ def test_ctrl_c_during_the_imports_is_a_sentence(words):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to it")
-@pytest.mark.parametrize("megabytes", [200, 600])
-def test_a_limit_below_which_torch_has_no_room_is_a_sentence(megabytes):
-    limit = (megabytes << 20, megabytes << 20)
+def test_a_limit_below_which_torch_has_no_room_is_a_sentence():
+    """At 200 MB an import fails; nearer to what it needs its C++ may end the process itself."""
+    limit = (200 << 20, 200 << 20)
     done = subprocess.run(
         [sys.executable, "-m", "minimal.variants"],
         cwd=ROOT,
