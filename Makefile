@@ -63,13 +63,13 @@ doctor:
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=hub,site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
 
-# The pins have wheels for Python 3.11 to 3.14. Up to date or not, .venv is made anew and all is installed again where
+# The pins have wheels for Python 3.11 to 3.14; networkx refuses 3.14.1. Up to date or not, .venv is made anew and all is installed again where
 # its Python does not run (its link leads nowhere once the Python that made it has gone), does not fit (an editor made
 # it), or is another than the command line names; an environment that names one for all programs does not count. No work
 # of anybody lies there. The package alone is installed again where .venv/.ready names another folder: the course was
 # renamed or copied.
 .PHONY: again
-fits  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+fits  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) or sys.version_info[:3] == (3, 14, 1))
 which := import sys; print(sys.version)
 same  := test "$$($(PY) -c '$(which)')" = "$$($(call quoted,PYTHON) -c '$(which)')"
 asked := $(and $(filter command%,$(origin PYTHON)),$(value PYTHON))
@@ -83,7 +83,7 @@ moved := $(if $(named),$(if $(subst <$(CURDIR)>,,<$(named)>),again))
 $(PY): $(bare)
 	@for p in $(if $(value PYTHON),$(call quoted,PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
 	    "$$p" -c '$(fits)' >/dev/null 2>&1 && found="$$p" && break; done; \
-	test -n "$$found" || { printf 'set-up needs Python 3.11 to 3.14 and %s: install one, or name it: make setup PYTHON=/path/to/python3.13\n' \
+	test -n "$$found" || { printf 'set-up needs Python 3.11 to 3.14 (not 3.14.1) and %s: install one, or name it: make setup PYTHON=/path/to/python3.13\n' \
 	    $(if $(value PYTHON),$(call quoted,PYTHON)' is not one','none is on the PATH') >&2; exit 1; }; \
 	"$$found" -c 'import venv, ensurepip' >/dev/null 2>&1 || { echo "$$found cannot make virtual environments (it lacks" \
 	    "ensurepip): install its venv package (Debian, Ubuntu: apt install python3-venv), or name another PYTHON=…" >&2; exit 1; }; \

@@ -28,7 +28,11 @@ from pathlib import Path
 
 INTERRUPTED = "interrupted before anything was finished"
 READ_THEM = "set PYTHONUTF8=1 before the command"
-OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+OUT_OF_MEMORY = (
+    *("out of memory", "can't allocate memory", "not enough memory"),
+    *("Cannot allocate memory", "failed to map segment"),
+)
+NO_ROOM = "there is too little memory to load PyTorch: raise the limit (ulimit -v)"
 
 
 class Stop(Exception):
@@ -104,12 +108,27 @@ def print_no_more():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-# ---- Ctrl-C while Python still imports -----------------------------------------------------------
+# ---- while Python still imports ------------------------------------------------------------------
+
+
 def wait_for_imports():
     """Until the command begins, Ctrl-C ends the process in a sentence. An import has nothing to
-    lose, and an exception in one may surface anywhere."""
+    lose, and an exception in one may surface anywhere. So does memory that ends with an import."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup's wish stands
         signal.signal(signal.SIGINT, leave)
+    sys.excepthook = one_sentence_of_memory
+
+
+def one_sentence_of_memory(kind, error, trace):
+    """In place of a traceback, where a library found no room; all else keeps its own."""
+    if out_of_memory(error):
+        os.write(2, f"{NO_ROOM}\n".encode())
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def out_of_memory(error):
+    return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 def leave(number, frame):
@@ -120,7 +139,7 @@ def leave(number, frame):
 def last_sentence(error):
     """What to say of this error in one line; None if it is not the user's to fix."""
     told = " ".join(str(error).split())
-    if isinstance(error, MemoryError) or any(words in told for words in OUT_OF_MEMORY):
+    if out_of_memory(error):
         return "the memory does not suffice: ask for a smaller size, batch, context or vocabulary"
     if isinstance(error, RuntimeError):
         return None

@@ -17,7 +17,7 @@ GIGABYTES = 2  # of memory for a worker, with the notebooks or the browser that 
 # unit: the files, or folders, that share what is there once
 TOGETHER = {
     "the executed course": (  # and the kernel that is forked: it takes six seconds to start
-        *(f"tests/notebooks/test_{name}.py" for name in "course runner second_text".split()),
+        *(f"tests/notebooks/test_{n}.py" for n in "course questions runner second_text".split()),
         "tests/setup/test_warm.py",
         "tests/slides/",
     ),
@@ -37,6 +37,10 @@ FIRST = (  # they take longest, so they begin first: no core waits for another a
     "tests/model/test_new_variant.py",
     "tests/homework/test_card.py",
     "tests/kernels/test_compiled.py",
+    "tests/homework/test_turn.py",
+    "tests/setup/test_commands.py",
+    "tests/setup/test_rules.py",
+    "tests/notebooks/test_goes_on.py",  # once the executed course has left its runs
 )
 
 

@@ -67,11 +67,11 @@ def python():
         place = "in .venv"
     elif (CHECKOUT / ".venv").exists():
         place = "not .venv's: make uses that one"
-    fits = (3, 11) <= sys.version_info[:2] <= (3, 14)
+    fits = (3, 11) <= sys.version_info[:2] <= (3, 14) and sys.version_info[:3] != (3, 14, 1)
     found = f"{platform.python_version()}, {place}"
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         return f"{found}, on an Intel Mac, for which PyTorch ends at 2.2.2", "Docker or Colab"
-    return found, "" if fits else "make setup PYTHON=… (3.11 to 3.14)"
+    return found, "" if fits else "make setup PYTHON=… (3.11 to 3.14, not 3.14.1)"
 
 
 def folder():

@@ -1,7 +1,6 @@
 """Is a right answer right on a slow and busy machine, and does an endless one still end?"""
 
 import signal
-import subprocess
 import sys
 import time
 
@@ -9,6 +8,7 @@ import pytest
 
 from homework import turn
 from homework.alarm import PATIENCE, alarm
+from tests import warm
 from tests.homework.classroom import CHECKOUT
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no alarm on this system")
@@ -43,9 +43,7 @@ def test_what_a_fresh_kernel_loads_once_is_not_the_answers(unit, name):
     """torch._dynamo takes longer than an answer may: an optimizer loads it, and so does the watch
     on how an answer is made."""
     code = FRESH.format(unit=unit, name=name)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True
-    )
+    done = warm.run(["-c", code], cwd=CHECKOUT)
     before, state, after = (done.stdout or pytest.fail(done.stderr)).split()
     assert (before, state) == ("False", "ok")
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from homework import cells, grade, gradescope, marking, race, reset
+from tests import warm
 from tests.homework.classroom import HOMEWORK, HONEST, UNIT, table, zipped
 
 
@@ -173,9 +174,9 @@ def test_a_folder_in_the_place_of_the_file_is_said_in_a_sentence(mine):
 
 def test_a_card_that_cannot_be_written_is_said_in_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    command = [sys.executable, "-m", "pytest", "homework/hw03_kv_cache", "-k", "owners_anchors"]
+    words = ["-m", "pytest", "homework/hw03_kv_cache", "-k", "owners_anchors"]
     options = ["-p", "no:cacheprovider", "--card", str(tmp_path / "file" / "card.md")]
-    done = subprocess.run([*command, *options], cwd=HOMEWORK.parent, capture_output=True, text=True)
+    done = warm.run([*words, *options], cwd=HOMEWORK.parent)
     assert "the card cannot be written to" in done.stdout and "INTERNALERROR" not in done.stdout
 
 

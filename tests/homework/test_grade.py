@@ -452,6 +452,7 @@ def test_a_grader_that_is_killed_leaves_valid_results_and_nothing_else(tmp_path,
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, **how) as process:
         while not (tmp_path / "r.json").exists():
             assert process.poll() is None
+            time.sleep(0.05)
         process.kill()
     result = json.loads((tmp_path / "r.json").read_text())
     assert "did not finish" in result["output"]

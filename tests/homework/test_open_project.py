@@ -3,8 +3,6 @@
 import importlib.util
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -12,6 +10,7 @@ import torch
 from homework import marking
 from minimal.model.count import count
 from minimal.variants import PLANS, build, skeleton
+from tests import warm
 
 FOLDER = marking.HERE / "hw09_open_project"
 
@@ -28,9 +27,9 @@ def project():
 
 
 def test_the_template_runs_as_it_stands(own_runs):
-    command = [sys.executable, FOLDER / "project.py", "--smoke", "--corpus", "stdlib"]
-    how = dict(env=os.environ | dict(MINIMAL_RUNS=str(own_runs), OMP_NUM_THREADS="1"), text=True)
-    done = subprocess.run(command, capture_output=True, cwd=marking.HERE.parent, timeout=300, **how)
+    words = [FOLDER / "project.py", "--smoke", "--corpus", "stdlib"]
+    environment = os.environ | dict(MINIMAL_RUNS=str(own_runs))
+    done = warm.run(words, cwd=marking.HERE.parent, env=environment)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "nothing was predicted" in done.stdout and "own·(1+E)" in done.stdout
     rows = [line for line in done.stdout.splitlines() if line.startswith("mine")]

@@ -2,8 +2,6 @@
 without Triton."""
 
 import re
-import subprocess
-import sys
 import time
 
 import pytest
@@ -14,6 +12,7 @@ from minimal.kernels import dense, fastest, gather, histogram, reference
 from minimal.kernels.check import check, may_look_now
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.route import is_close, route, table_rows
+from tests import warm
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -416,21 +415,21 @@ def test_check_alone_is_quiet_about_what_is_right():
 # ---- without Triton ------------------------------------------------------------------------------
 
 
-def run_python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-
-
 def test_importing_the_front_door_loads_no_triton():
-    done = run_python(
+    code = (
         "import sys, minimal.kernels.gather, minimal.kernels.histogram\n"
         "print('triton' in sys.modules)"
     )
+    done = warm.run(["-c", code])
     assert done.stdout.strip() == "False", done.stderr
 
 
 @pytest.mark.slow
 def test_without_triton_everything_works_and_says_so_once():
-    done = run_python("""
+    done = warm.run(
+        [
+            "-c",
+            """
 import sys, warnings
 sys.modules["triton"] = None  # importing it now raises ImportError
 import importlib.util
@@ -453,7 +452,9 @@ right = reference.reference(q, k, table, ids)
 print(len(said), said[0].message, (out - right).abs().max().item() < 1e-5, table.grad is not None)
 from minimal.kernels.route import route
 print(route(1, 1, 4096, 6, 6, 128, 32768, device="cuda")[1])
-""")
+""",
+        ]
+    )
     assert done.stdout.splitlines() == [
         "1 gather_attention: Triton cannot run on cpu tensors here, so fused becomes dense "
         "True True",

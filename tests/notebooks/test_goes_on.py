@@ -17,25 +17,20 @@ not painted), and every profile but smoke.
 
 import ast
 import builtins
-import contextlib
-import importlib
-import io
-import linecache
 import os
-import pickle
 import resource
 import symtable
 import textwrap
-import traceback
 
-import nbformat
 import pytest
 import torch
 
 from homework import handed_on, turn
 from notebooks import run
+from tests import warm
 from tests.homework import test_blind as blind
 from tests.notebooks import test_core_alone as names
+from tests.notebooks.book import Book, opened
 
 pytestmark = [
     pytest.mark.slow,
@@ -114,44 +109,26 @@ def test_cells_that_use_an_answer_are_found_with_what_they_need():
 # ---- one notebook, in a process of its own -------------------------------------------------------
 
 
-class Book:
-    """A notebook that runs here at the smallest scale, cell by cell, without a kernel."""
-
-    def __init__(self, path):
-        from IPython.core.interactiveshell import InteractiveShell
-        from IPython.display import display
-
-        from course import figures
-
-        importlib.import_module("torch._dynamo")  # or every fork would, in its first exercise
-        figures.figure_bytes = lambda fig, kind="png": b""
-        turn.SECONDS = 600  # how long an answer may take is no question here
-        os.chdir(path.parent)
-        self.names = InteractiveShell.instance().user_ns
-        self.names["display"] = display
-        self.cells = run.code(nbformat.read(path, 4))
-        for cell in self.cells:
-            if "parameters" in run.tags(cell):
-                cell.source += '\nprofile = "smoke"'
-
-    def run(self, source, name):
-        """Run a cell; what it printed."""
-        place, said = f"<{name}>", io.StringIO()
-        linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)
-        self.names["In"].append(source)  # which all_hold() reads
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            exec(compile(source, place, "exec"), self.names)
-        return said.getvalue()
+class Answered(Book):
+    """A notebook that a learner answers."""
 
     def together(self):
-        """{the first answers, or those of plain numbers: "" or what stopped the notebook}."""
-        return {which: in_a_fork(lambda: self.all_by(which)) for which in (FIRST, BARE)}
-
-    def all_by(self, which):
-        """Every exercise is answered at once."""
+        """{the first answers, or those of plain numbers: "" or what stopped the notebook}. What
+        comes before the first exercise, and the course's own answers, are theirs together."""
         asked = [turn_of(cell) for cell in self.cells]
         sources = [cell.source for cell in self.cells]
-        for at in reached(sources, *(name for _, name in filter(None, asked))):
+        places = reached(sources, *(name for _, name in filter(None, asked)))
+        for unit, name in filter(None, asked):
+            turn.prepare(turn.exercise_of(unit, name))
+        while not asked[places[0]]:
+            cell = self.cells[places.pop(0)]
+            self.run(cell.source, cell.id)
+        by = lambda which: warm.in_a_fork(lambda: self.all_by(which, asked, places))
+        return {which: by(which) for which in (FIRST, BARE)}
+
+    def all_by(self, which, asked, places):
+        """Every exercise is answered at once."""
+        for at in places:
             if asked[at]:
                 answers(*asked[at])[which](self)
             said, why = self.tried(self.cells[at])
@@ -167,7 +144,7 @@ class Book:
             if asked[at]:
                 for which, define in answers(*asked[at]).items():
                     after = lambda: self.after(at, asked[at][1], define)
-                    found[asked[at][1], which] = in_a_fork(after)
+                    found[asked[at][1], which] = warm.in_a_fork(after)
             self.run(cell.source, cell.id)
         return found
 
@@ -240,26 +217,6 @@ def bare(own):
     return answer
 
 
-def in_a_fork(work):
-    """What work() returns, worked out in a process of its own."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            answer = work()
-        except BaseException:
-            answer = traceback.format_exc()
-        with os.fdopen(writing, "wb") as sheet:
-            pickle.dump(answer, sheet)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as sheet:
-        told = sheet.read()
-    os.waitpid(child, 0)
-    return pickle.loads(told) if told else "its process ended without a word"
-
-
 def seconds():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -268,7 +225,7 @@ def seconds():
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_what_a_check_calls_right_is_handed_on_and_the_notebook_runs_to_its_end(path, note):
     before, each = seconds(), "EVERY_ANSWER" in os.environ
-    found = in_a_fork(lambda: Book(path).one_by_one() if each else Book(path).together())
+    found = opened(path, Answered.one_by_one if each else Answered.together, Answered)
     note("notebooks with a learner's answers", path.stem, f"{len(found)} answers" if each else "")
     print(f"{path.stem}: {len(found)} runs, {seconds() - before:.0f} CPU seconds")
     assert isinstance(found, dict), found

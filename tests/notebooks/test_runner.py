@@ -213,6 +213,17 @@ def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):
     assert (tmp_path / "out/smoke/99_bad.html").exists()
 
 
+def test_without_a_name_the_course_and_the_questions_of_the_laboratory_are_run(
+    tmp_path, monkeypatch, capsys
+):
+    ran = []
+    row = dict(name="x", seconds=0.0, ran=1, cells=1, held=0, checks=0, faults=[])
+    monkeypatch.setattr(run, "in_a_process", lambda path, *_: ran.append(path) or row)
+    assert run.main(["--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert ran[:15] == run.numbered(run.HERE) and ran[15:] == run.questions() != []
+    assert f"profile laptop: {len(ran)} of {len(ran)} notebooks whole" in capsys.readouterr().out
+
+
 def test_the_runner_is_ready_without_what_no_notebook_needs():
     """Every notebook and deck starts a runner of its own: a second there is half a minute."""
     code = "import sys, notebooks.run; print({'torch', 'lark', 'matplotlib'} & set(sys.modules))"

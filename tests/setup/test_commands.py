@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -210,6 +211,21 @@ def test_ctrl_c_during_the_imports_is_a_sentence(words):
         assert rest == [f"{command.INTERRUPTED}\n"] or rest[0].endswith(
             f": {command.INTERRUPTED}\n"
         )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to it")
+def test_a_limit_below_which_torch_has_no_room_is_a_sentence():
+    """At 200 MB an import fails; nearer to what it needs its C++ may end the process itself."""
+    limit = (200 << 20, 200 << 20)
+    done = subprocess.run(
+        [sys.executable, "-m", "minimal.variants"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert done.stderr.endswith(f"{command.NO_ROOM}\n")
 
 
 def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it():

@@ -398,7 +398,7 @@ def test_npm_packages_are_installed_as_the_lock_file_has_them(house, setup):
         (
             [],
             dict(OLD="1"),
-            "set-up needs Python 3.11 to 3.14 and ./fake is not one: install one, or name it",
+            "set-up needs Python 3.11 to 3.14 (not 3.14.1) and ./fake is not one: install one",
         ),
         ([], dict(BARE="1"), "./fake cannot make virtual environments"),
         ([], dict(OFFLINE="1"), "set-up did not finish: the lines above say why"),

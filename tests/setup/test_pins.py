@@ -13,6 +13,7 @@ import pytest
 import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,6 +48,23 @@ def test_every_dependency_has_one_pin_and_it_lies_in_the_range():
     for name, need in (DIRECT | requirements(asked)).items():
         assert pinned(name) in need.specifier, f"{need} against {PINS[name]}"
         assert str(PINS[name].marker) == str(need.marker), name
+
+
+def test_every_package_takes_every_python_that_set_up_takes():
+    """From 3.11.0 on: Debian's is 3.11.2."""
+    refused = {}
+    for package in importlib.metadata.distributions():
+        wanted = SpecifierSet(package.metadata["Requires-Python"] or "")
+        for version in (f"3.{minor}.{micro}" for minor in range(11, 15) for micro in range(20)):
+            if version not in wanted:
+                refused.setdefault(version, []).append(package.name)
+    fits = re.search(r"^fits +:= (.*)$", (ROOT / "Makefile").read_text(), re.M)[1]
+    for version in ("3.10.9", "3.11.0", "3.14.0", "3.14.1", "3.14.2", "3.15.0", *refused):
+        number = tuple(map(int, version.split(".")))
+        with pytest.raises(SystemExit) as end:
+            exec(fits.replace("sys.version_info", repr(number)), {})
+        assert end.value.code == (number in [(3, 14, 1), (3, 10, 9), (3, 15, 0)]), version
+    assert set(refused) <= {"3.14.1"}, refused
 
 
 def test_every_pin_has_its_hashes_but_that_of_torch_which_comes_in_several_builds():

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests import workers
+from tests import warm, workers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = {
@@ -93,14 +93,7 @@ def suite(tmp_path):
     def run(*arguments, **environment):
         ours = dict(PYTHONPATH=str(ROOT), CHROME=sys.executable, PYTEST_XDIST_WORKER="")
         environment = os.environ | ours | environment
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=tmp_path,
-            env=environment,
-            text=True,
-            capture_output=True,
-            timeout=60,
-        )
+        return warm.run(["-m", "pytest", *arguments], cwd=tmp_path, env=environment)
 
     return run
 
