@@ -32,7 +32,7 @@ def plain(value):
 # ---- what a guess means --------------------------------------------------------------------------
 
 NUMBER = re.compile(r"[-+−]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?: ?/ ?\d+)?")
-WORDS = {True: ("yes", "true"), False: ("no", "false")}
+YES_NO = {True: ("yes", "true"), False: ("no", "false")}
 
 
 def as_meant(truth, guess):
@@ -45,9 +45,9 @@ def as_meant(truth, guess):
         return number_in(guess, truth)
     if isinstance(truth, bool) and isinstance(guess, str):
         words = guess.strip(" .").lower()
-        return next((value for value, known in WORDS.items() if words in known), guess)
+        return next((value for value, known in YES_NO.items() if words in known), guess)
     if isinstance(guess, bool) and str(truth).lower() in ("yes", "no"):
-        return WORDS[guess][0]
+        return YES_NO[guess][0]
     return guess
 
 
