@@ -35,12 +35,12 @@ def stacked(answer, expected):
     return [np.stack(answer)]
 
 
-def compare(answer, expected, dtype, hidden=True, like=None):
+def compare(answer, expected, dtype, hidden=True, like=None, near=None):
     """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets
     shapes broadcast).
 
     A single number may come as Python's, in float64, after a calculation in the inputs' dtype
-    (`like`): the looser counts.
+    (`like`): the looser counts. No number needs to be nearer than this dtype is (`near`).
     """
     answer = spread(answer, len(expected))
     numbers = len(answer) > 1 and all(part.ndim == 0 for part in answer)
@@ -57,12 +57,13 @@ def compare(answer, expected, dtype, hidden=True, like=None):
         if whole:  # 2 for 2.0
             continue
         if wanted.ndim and dtype and kind == "f" and name_of(got.dtype) != dtype and not loose:
-            return f"{which}wanted dtype {dtype} like the inputs, got {got.dtype}"
+            fix = f"torch.zeros(…, dtype=x.dtype) makes a new tensor of {dtype}"
+            return f"{which}wanted dtype {dtype} like the inputs, got {got.dtype}: {fix}"
         if (wanted.ndim or kind == "b") and kind != "f" and got.dtype.kind not in kind:
             return f"{which}wanted dtype {wanted.dtype}, got {got.dtype}"
         if kind == "f" and dtype and not np.isfinite(got).all():
             return f"{which}some of its numbers are not finite"
-        far = too_far(got, wanted, [name_of(got.dtype)] + [like or dtype] * loose)
+        far = too_far(got, wanted, [name_of(got.dtype), near] + [like or dtype] * loose)
         if not far.any() and dtype == "float64" and rounded(got, wanted):
             return f"{which}asked in float64, you calculated in float32: keep the inputs' dtype"
         if far.any():

@@ -38,6 +38,11 @@ LEARNED_NUMBER = (
     "this notebook learns the numbers among your inputs, so there they are tensors, and your "
     "answer takes plain ones alone (alpha=x, float(x), torch.tensor([x, …])): multiply by them"
 )
+ENDLESS = (
+    "the gradient that comes back through your answer is not finite: that of a root is infinite at "
+    "0 (eps stands below the root), and NaN behind 0 / 0 or 0 * inf stays NaN under a mask"
+)
+STEEP = 1e6  # where a gradient is steeper, as that of a norm at a vector of zeros, its eps decides
 IN_PLACE = (
     "no gradient can come back through your answer, and this notebook takes one: a line changes "
     "in place (+=, x[…] = …, x.add_) what the way back needs; x = x + … makes a new tensor"
@@ -150,9 +155,12 @@ def no_way_back(function, own, inputs, numbers=False):
         return IN_PLACE if in_place else f"{CUT} ({type(error).__name__}: {error})"
     if given is None:
         return CUT
-    largest = max(x.abs().max().item() for x in wanted)
-    apart = max((x - y).abs().max().item() for x, y in zip(given, wanted, strict=True))
-    return ANOTHER if apart > 1e-2 * largest else ""
+    if not all(x.isfinite().all() for x in given):
+        return ENDLESS
+    given, wanted = (torch.cat([x.flatten() for x in each]) for each in (given, wanted))
+    plain = wanted.abs() < STEEP
+    apart = ((given - wanted).abs() * plain).max()
+    return ANOTHER if apart > 1e-2 * (wanted.abs() * plain).max() else ""
 
 
 def gradients(function, inputs, numbers=False):

@@ -34,7 +34,7 @@ SAYS = {
     "broken": "line {line} cannot be read (syntax error)",
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors, and on a copy of a list",
-    "nothing": "it returned None: is a `return` missing?",
+    "nothing": "it returned None: is a `return` missing? Or was one of its inputs None?",
     "type": "it must return a tensor, a number, or a tuple of these",
     "time": "it did not finish in time",
     "starved": "it did not finish in time",

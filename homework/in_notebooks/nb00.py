@@ -70,6 +70,8 @@ hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from 
     e.sum(-1 => e.sum(-2
 2 | you divided by sums along the first axis; every row of the last one has its own
     e.sum(-1 => e.sum(0
+    z.max(-1 => z.max(0
+    and: e.sum(-1 => e.sum(0
 1 | you divided by the sum along axis 1, which is not always the last: sum(-1, keepdim=True)
     e.sum(-1 => e.sum(1
 2 | your largest scores get the smallest weights: exp(z), not exp(-z)
@@ -153,6 +155,14 @@ hint: torch.arange(len(targets)) is the vector of all t.
     (chosen) => (chosen) * chosen
 2 | yours is a column; wanted (T,)
     (chosen) => (chosen)[:, None]
+2 | your indices are exchanged: the position comes first, p[t, targets[t]]
+    => -np.log(p[targets % len(p), np.arange(len(p))])
+2 | you added a small number to p, which moves its logarithm; a loss is -ln p itself
+    (chosen) => (chosen + 1e-3)
+    (chosen) => (chosen + 1e-4)
+    (chosen) => (chosen + 1e-6)
+1 | you added a small number to p, which moves its logarithm; a loss is -ln p itself
+    (chosen) => (chosen + 1e-8)
 """)
 
 
@@ -211,4 +221,20 @@ hint: nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats
     bits / size => (nats[real] / LN2 / count[real]).sum()
 2 | that is a fraction for every token; wanted ONE: all bits over all bytes
     bits / size => nats[real] / LN2 / count[real]
+1 | your tokens of no byte count as one byte each; they count for nothing, above and below
+    nats[real] => nats
+    and: count[real] => count.clip(1)
+    count[real] => count.clip(1)
+1 | you left out the first token; every token counts that stands for bytes
+    nats[real].sum() => nats[1:][real[1:]].sum()
+    and: count[real].sum() => count[1:].sum()
+2 | you left out the first token; every token counts that stands for bytes
+    nats[real].sum() => nats[1:].sum()
+    and: count[real].sum() => count[1:].sum()
+    nats[real].sum() => nats[1:].sum()
+2 | you left out the last token; every token counts that stands for bytes
+    nats[real].sum() => nats[:-1][real[:-1]].sum()
+    and: count[real].sum() => count[:-1].sum()
+    nats[real].sum() => nats[:-1].sum()
+    nats[real].sum() => nats[:-1][real[:-1]].sum()
 """)

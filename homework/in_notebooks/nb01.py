@@ -141,6 +141,9 @@ hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
     bshd => bsgd
 2 | you took distances; wanted products, summed over the features
     => -np.sqrt(((q[:, :, None] - k[:, None]) ** 2).sum(-1)).transpose(0, 3, 1, 2)
+2 | you cut positions into heads: reshape and view keep the numbers in their old order. Exchange the
+  | two axes, q.transpose(1, 2)
+    => q.reshape(2, 3, -1, 4) @ k.reshape(2, 3, -1, 4).swapaxes(2, 3)
 """)
 
 
@@ -156,7 +159,7 @@ def scores_and_mask(r, T, S, far=0):
 
 @unit.exercise(
     Part("small scores", 1, scores_and_mask(4, 4)),
-    Part("scores in the thousands", 1, scores_and_mask(3, 5, far=1000)),
+    Part("scores in the thousands", 1, scores_and_mask(3, 5, far=20_000)),
 )
 def weights(z, seen):
     """Scores z (B, H, T, S) -> weights (B, H, T, S) that sum to one over the keys.
@@ -191,6 +194,7 @@ hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the key
     -np.inf => 0
 1 | your hidden scores are finite: among scores in the thousands they keep weight. Put them to -inf
     -np.inf => -100
+    -np.inf => -1e4
 2 | you hid what is visible: seen is True where a key may be seen, so hide where ~seen
     where(seen => where(~seen
 2 | your columns sum to 1; every row, a query's, must: the softmax goes along the last axis
@@ -212,6 +216,13 @@ hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the key
     -np.inf => -10
 1 | you hid the future; `seen` may hide other keys, too, as a window does: hide where ~seen
     where(seen => where(np.tri(*seen.shape, -np.subtract(*seen.shape)) > 0
+2 | 0 times infinity is NaN, so seen keys have it, too: z.masked_fill(~seen, -torch.inf)
+    np.where(seen, z, -np.inf) => z + ~seen * -np.inf
+2 | you divided the scores by a root; that is done before they come here
+    np.where(seen, z, -np.inf) => np.where(seen, z / np.sqrt(z.shape[-1]), -np.inf)
+    np.where(seen, z, -np.inf) => np.where(seen, z / np.sqrt(z.shape[-2]), -np.inf)
+1 | your mask is turned: seen has a row for each query already, as z has
+    where(seen => where(seen.T if len(seen) == len(seen.T) else seen
 """)
 
 
@@ -286,6 +297,9 @@ in: causal_mask, weights
     q.shape[-1] => q.shape[1]
 2 | you summed keys; what is summed are the values
     a, v) => a, k)
+2 | you put heads and positions together by reshape or view; they change places: transpose(1, 2)
+    return np.einsum("bhts,bshd->bthd", a, v) =>
+  | return np.einsum("bhts,bshd->bhtd", a, v).reshape(q.shape)
 """)
 
 
@@ -430,6 +444,8 @@ hint: return x1 * cos + x2 * sin, x2 * cos - x1 * sin
     c, s = => angle = np.deg2rad(angle)\nc, s =
 2 | you multiplied the angle; it is turned by once
     c, s = => angle = 2 * np.pi * angle\nc, s =
+2 | your y2 has the wrong sign: y2 = x2 cos - x1 sin
+    return y1, y2 => return y1, -y2
 """)
 
 
@@ -581,6 +597,9 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     e @ values => weights(e, True) @ values
 3 | you weighted values with the scores; wanted exp(score - largest)
     e @ values => scores @ values
+3 | you shrank what this tile adds, too; its exponents are relative to the new largest score already
+    total * shrink + e.sum(-1, keepdims=True) => (total + e.sum(-1, keepdims=True)) * shrink
+    and: out * shrink + e @ values => (out + e @ values) * shrink
 """)
 
 

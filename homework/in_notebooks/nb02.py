@@ -47,13 +47,16 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-30)
 3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
   | square, measured from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
 3 | you divided by .std(), measured from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => (x.std(-1, ddof=1, keepdims=True) + 1e-30)
 3 | you divided by the mean of |x|; wanted the root of the mean SQUARE
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).mean(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => (abs(x).mean(-1, keepdims=True) + 1e-30)
 3 | you divided by the largest entry; wanted the root mean square
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).max(-1, keepdims=True)
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.max(-1, keepdims=True)
@@ -130,6 +133,12 @@ hint: self.down(self.up(h).relu().square())
     => np.maximum(mlp(self, h), 0) ** 2
 2 | you cut off and squared behind `down`; both belong between the two matrices
     => np.maximum(self.down(self.up(h)), 0) ** 2
+2 | you cut off h, before `up`; what `up` makes of it is cut off
+    np.maximum(wide, 0) => self.up(np.maximum(h, 0))
+2 | you cut off behind `down` once more; what comes out of `down` is the answer
+    return self.down(np.maximum(wide, 0) ** 2) => return np.maximum(mlp(self, h), 0)
+2 | you squared a gelu; wanted a relu, squared
+    np.maximum(wide, 0) ** 2 => gelu(wide) ** 2
 """)
 
 
@@ -215,6 +224,9 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
     self.scores(x) => x
 3 | you ran the first layer again and again
     h = norm(x) => h, layer = norm(x), self.layers[0]
+4 | your MLP comes before attention, and adds first; attention does
+    h = norm(x) => x = x + layer.mlp(norm(x)); h = norm(x)
+    and: x = x + layer.mlp(norm(x)) => pass
 """)
 
 
@@ -252,8 +264,8 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
     | Keep loss.item(), a number without its history.
 3 | your gradients pile up: backward ADDS, so clear them for every batch: optimizer.zero_grad()
     slope = 2 => slope = (slope if losses[1:] else 0) + 2
-4 | your losses are those of a model that never moves: is backward or step missing, or are the
-  | gradients cleared between the two?
+4 | your losses are those of a model that never moves: is backward or step missing, or do they
+  | stand the other way round, or are the gradients cleared between the two?
     w = w - optimizer => w = w - 0 * optimizer
 4 | your step uses the gradient of the batch before: backward comes first, then step
     w, losses = model.start, [] => w, losses, before = model.start, [], 0
@@ -287,15 +299,15 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
 
 
 @drawn
-def a_tensor(r, step):
+def a_tensor(r, step, size=1):
     p, g, m, s = normals(r, *[(4, 3)] * 4)
-    started = step > 1
-    return p, g, 0.3 * m * started, 0.3 * s**2 * started, step
+    g, m, s = size * g, 0.3 * size * m * (step > 1), 0.3 * (size * s) ** 2 * (step > 1)
+    return p, g, m, s, step
 
 
 @unit.exercise(
     Part("the first step", 1, a_tensor(1)),
-    Part("a later step", 1, a_tensor(4)),
+    Part("a later step", 1, [a_tensor(4), a_tensor(4, size=3e-6)]),
 )
 def adamw_step(p, g, m, s, step, lr=0.01, betas=(0.8, 0.95), eps=1e-10, decay=0.1):
     """Step 1, 2, … of one tensor p of any shape, with gradient g -> new p, m and s.
@@ -363,11 +375,19 @@ hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m
     and: b2 * s + (1 - b2) * g => (1 - b2) * s + b2 * g
 2 | your s is a mean of gradients; wanted that of their squares: (1 - b2) * g * g
     g**2 => g
+    g**2 => abs(g)
 2 | your gradient enters in full; its share is 1 - b1, so that m stays a mean
     (1 - b1) * g => g
 1 | your correction is a step behind from the second step on: 1 - beta ** step
     b1**step => b1 ** max(step - 1, 1)
     and: b2**step => b2 ** max(step - 1, 1)
+2 | your s is a mean of m squared; wanted that of the gradients squared: (1 - b2) * g * g
+    g**2 => m**2
+1 | your correction is that of step 1 in every step: 1 - beta ** step
+    b1**step => b1
+    and: b2**step => b2
+1 | your eps stands below the root; it is added to the root: square.sqrt() + eps
+    np.sqrt(square) + eps => np.sqrt(square + eps)
 """)
 
 
@@ -450,6 +470,8 @@ hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A
     in rounds => in rounds[-1:]
 2 | that is U Wᵀ itself, every singular value exactly 1; wanted the rounds that come near it
     => exactly_orthogonal(G)
+1 | you divided in every round; G is divided once, before the loop
+    A = X @ X.T => X = X / (1.01 * np.sqrt((X**2).sum()) + 1e-6); A = X @ X.T
 """)
 
 
@@ -488,7 +510,7 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
     | = (step - begin) / (steps - begin).
 1 | your rate falls over the last 35 % of the run; wanted the LAST 65 %, that is from 35 % on
     falls * steps => (1 - falls) * steps
-1 | your rate ends at 0; wanted `end` at the last step
+1 | your line down aims at 0; it aims at `end`, which it would reach at step `steps`
     (end - 1) * done => -done
 1 | your rate begins at 0; wanted `start` at step 0
     start + (1 - start) * step => step
@@ -527,6 +549,8 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
     1 + (end - 1) * done => end**done
 1 | your rate falls along a cosine; a line is wanted
     1 + (end - 1) * done => end + (1 - end) * (1 + np.cos(np.pi * done)) / 2
+1 | your 65 % are those of the steps behind the warm-up, and your level ends too late
+    steps - round(falls * steps) => steps - falls * (steps - warmup)
 """)
 
 
@@ -586,4 +610,6 @@ hint: return v if n == 0 else (v + v1) / 2
     else own => else own / 2
 2 | your second layer keeps its own values; only the first does, n = 0
     if n => if n > 1
+2 | you asked the first layer's matrix for values of THIS h; v1 is what it made of its own
+    (own + v1) / 2 => (own + self.layers[0].value(h)) / 2
 """)

@@ -60,6 +60,10 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     .mean(1) => .mean(0)
 3 | those are the weights of every query; wanted their mean
     .mean(1) =>
+3 | you left out a query too many: query t = back has a key at 0, and is the first that counts
+    range(back, T) => range(back + 1, T)
+2 | you summed the keys from t - back up to the token itself; wanted the one at t - back
+    head[t, t - back] => head[t, t - back : t + 1].sum()
 """)
 
 
@@ -129,6 +133,10 @@ in: entropy_of
     received / received.sum() => np.exp(received) / np.exp(received).sum()
 3 | you took the largest of the heads; wanted their mean
     text.mean(0) => text.max(0)
+4 | you added a small number inside the logarithm, which moves the entropy: xlogy(p, p) needs none
+    np.log(x) => np.log(x + 1e-2)
+    np.log(x) => np.log(x + 1e-3)
+    np.log(x) => np.log(x + 1e-4)
 """)
 
 
@@ -253,4 +261,13 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
     text in v => text in units(v)
 4 | that is a spectrum for each text; wanted their mean
     np.mean(found, 0) => np.array(found)
+4 | those are the roots of the eigenvalues; wanted the eigenvalues
+    values[::-1] => np.sqrt(np.abs(values[::-1]))
+    values[::-1] => np.sqrt(np.abs(values[::-1]))[: len(text)]
+4 | that is a covariance: it subtracts the mean and divides by T - 1; Eq 12 does neither
+    text.T @ text / len(text) => np.cov(text.T)
+4 | you divided by the number of features; Eq 12 divides by that of the tokens
+    / len(text) => / text.shape[1]
+3 | that is the sum over the texts; wanted their mean
+    np.mean(found, 0) => np.sum(found, 0)
 """)

@@ -14,8 +14,8 @@ unit = Unit("nb04_resformer", "ResFormer")
     Part("deep layers", 2, lambda r: normals(r, (int(r.integers(4, 8)), 2, 3, 2, 4))),
 )
 def resformer_values(V):
-    """The values that layer n attends with, (B, T, H, D): Eq 7. V (n, B, T, H, D) holds what layers
-    1 to n made from their own streams; the last is this layer's."""
+    """The values that layer n attends with, (B, T, H, D): Eq 7. V (n, B, T, H, D), n > 1, holds
+    what layers 1 to n made from their own streams; the last is this layer's."""
     return (V[-1] + V[0]) / 2
 
 
@@ -104,7 +104,8 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
     np.tril(np.ones((T, T))) => np.ones((T, T))
 3 | your softmax runs over the queries; each QUERY's weights sum to one: the last axis, 2 T long
     softmax(scores) => softmax(scores, 2)
-3 | your mask is one triangle over all 2 T columns, which hides layer m: it is needed twice
+3 | layer m is not heard: its keys are missing, or one triangle over all 2 T columns hides them. The
+  | triangle is needed twice, side by side
     [seen, seen] => [seen, 0 * seen]
 3 | you took notebook 01's mask for T queries and 2 T keys: it takes the keys of layer n for an
   | older text and shows all of them. The causal square is needed twice, side by side
@@ -119,6 +120,13 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
     -np.inf => 0
 3 | your mask is turned round: it hides what stands before and shows what comes after
     np.tril => np.triu
+3 | you divided by the root of 2 D, or of the number of keys; D is the width of a head
+    np.sqrt(D) => np.sqrt(2 * D)
+    np.sqrt(D) => np.sqrt(2 * T)
+3 | your mask shows every column twice in a row; the triangle stands there whole, and then once more
+    np.concatenate([seen, seen], 1) => np.repeat(seen, 2, 1)
+2 | you averaged the keys, and the values, of both layers; they stand side by side, 2 T of them
+    => by_index.causal_attention(q, (k + k_m) / 2, (v + v_m) / 2)
 """)
 
 
@@ -168,6 +176,14 @@ hint: … + lam * (v1 - v)
     => neutreno(A, v1, v, lam)
 3 | heads stand before positions in yours: wanted (B, T, H, D)
     => neutreno(A, v, v1, lam).swapaxes(1, 2)
+3 | your V_1 lacks its factor: it is lam V_1
+    lam * (v1 - v) => v1 - lam * v
+3 | your V_n lacks its factor: what is taken away is lam V_n
+    lam * (v1 - v) => lam * v1 - v
+3 | your correction lacks its factor, lam
+    lam * (v1 - v) => v1 - v
+2 | you took lam times the MEAN of the values away; a position loses its own value only
+    (v1 - v) => (v1 - v.mean(1, keepdims=True))
 """)
 
 
@@ -216,4 +232,8 @@ hint: a[:, None] * v + b[:, None] * v1
     b[:, None] => (a * b)[:, None]
 3 | the two are added; you took the difference
     + b => - b
+3 | you halved the sum; the shares are used as they were learned
+    => (a[:, None] * v + b[:, None] * v1) / 2
+3 | both of your terms take V_1; a stands on this layer's values
+    a[:, None] * v + => a[:, None] * v1 +
 """)

@@ -120,6 +120,8 @@ hint: [max(a for a in anchors if a <= n) for n in range(layers)]
     append(owner) => append(anchors[n % len(anchors)])
 2 | you gave every anchor as many layers; each reaches to the next one, wherever that is
     append(owner) => append(anchors[n * len(anchors) // layers])
+3 | all your layers read the LAST anchor; they read the latest that is made before them
+    append(owner) => append(max(anchors))
 """)
 
 
@@ -194,6 +196,12 @@ hint: (len(set(keys)) + len(set(values))) * groups * width * size
     k + v => (k + v) // 2
 2 | the highest number of a layer does not say how many own anything: count the owners
     k + v => max(keys) + 1 + max(values) + 1
+3 | you divided by the number of layers; wanted the bytes of all
+    * row => * row // len(keys)
+3 | you counted the layers that read another's; a row is kept where it is made
+    k + v => len(keys) + len(values) - k - v
+3 | a row has `groups` heads: groups * width numbers
+    groups * width => width
 """)
 
 
@@ -242,6 +250,8 @@ hint: Each head is needed H // G times, next to itself: repeat_interleave along 
     => np.repeat(rows[:, :, :, None], H // rows.shape[2], 3)
 3 | you filled up with zeros; neighbours share a head
     rows[:, :, h // (H // G)] => rows[:, :, h] if h < G else 0
+2 | you divided h by G; each shared head has H // G neighbours: h // (H // G)
+    h // (H // G) => min(h // G, G - 1)
 """)
 
 
@@ -308,6 +318,8 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and r
     and: * value) => * value[:, : keys.shape[1] or 1] * bool(keys.size))
 3 | your output has lost the axis of its one token: wanted (B, 1, H, D)
     y, grown => y[:, 0], grown
+1 | you appended to the values; the first layer has done that: value has S + 1 rows as it comes
+    * value) => * (value + k if not keys.size else value))
 """)
 
 

@@ -5,6 +5,7 @@ The diary is a file on the learner's machine, beside the runs; nothing sends it 
 
 import contextlib
 import math
+import re
 from numbers import Real
 
 from minimal.data import files
@@ -28,6 +29,41 @@ def plain(value):
     return float(value) if isinstance(value, Real) else str(value)
 
 
+# ---- what a guess means --------------------------------------------------------------------------
+
+NUMBER = re.compile(r"[-+−]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?: ?/ ?\d+)?")
+YES_NO = {True: ("yes", "true"), False: ("no", "false")}
+
+
+def as_meant(truth, guess):
+    """A guess in the form of the answer: "about .3", "30 %" and "3/10" are numbers, yes is True."""
+    if isinstance(truth, (list, tuple)):
+        several = re.split(r", |;", guess) if isinstance(guess, str) else guess
+        pairs = isinstance(several, (list, tuple)) and len(several) == len(truth)
+        return list(map(as_meant, truth, several)) if pairs else guess
+    if number(truth) and isinstance(guess, str):
+        return number_in(guess, truth)
+    if isinstance(truth, bool) and isinstance(guess, str):
+        words = guess.strip(" .").lower()
+        return next((value for value, known in YES_NO.items() if words in known), guess)
+    if isinstance(guess, bool) and str(truth).lower() in ("yes", "no"):
+        return YES_NO[guess][0]
+    return guess
+
+
+def number_in(guess, truth):
+    """The one number in some words, or the words; of 30 % the nearer of 0.3 and 30."""
+    found = NUMBER.findall(guess)
+    if len(found) != 1 or re.search("/ ?0+$", found[0]):
+        return guess
+    above, _, below = found[0].replace("−", "-").partition("/")
+    thousands = re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", above.strip())
+    value = float(above.replace(",", "" if thousands else ".")) / float(below or 1)
+    if "%" not in guess and "per cent" not in guess:
+        return value
+    return min(value, value / 100, key=lambda x: abs(x - truth))
+
+
 # ---- in words ------------------------------------------------------------------------------------
 
 
@@ -49,11 +85,13 @@ def distance(truth, guess):
         return f"not so: wanted {wanted}, got {got}"
     if isinstance(truth, (list, tuple)):
         right = sum(map(same, truth, guess))
-        return f"{right} of {len(truth)} right"
+        numbers = right < len(truth) and all(map(number, [*truth, *guess]))
+        each = ": " + "; ".join(map(distance, truth, guess)) if numbers else ""
+        return f"{right} of {len(truth)} right{each}"
     if is_right(truth, guess):
         return "right"
     if not number(truth) or not number(guess):
-        return "not so"
+        return "not so: wanted a number" if number(truth) else "not so"
     ratio = guess / truth if truth and guess else 0
     if ratio >= 2 or 0 < ratio <= 0.5:
         times, way = (ratio, "large") if ratio > 1 else (1 / ratio, "small")
@@ -91,7 +129,8 @@ def number(value):
 
 def answer(question, truth, guess=None, form=".3g"):
     """Print what came out; if the learner guessed, how far off, and keep the first guess."""
-    truth, guess = plain(truth), plain(guess)
+    truth = plain(truth)
+    guess = as_meant(truth, plain(guess))
     line = f"{question}: {value_in_words(truth, form)}"
     if guess is None or (isinstance(guess, (list, tuple)) and all(g is None for g in guess)):
         print(line)

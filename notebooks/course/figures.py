@@ -72,7 +72,7 @@ def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1, rows=1):
     plt.rcParams.update(house_style())
     fig, grid = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
     panels = grid.ravel()
-    fig.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    fig.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold", wrap=True)
     for panel in panels:
         panel.grid(alpha=0.25, linewidth=0.6)
         panel.set_xlabel(xlabel)

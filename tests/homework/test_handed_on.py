@@ -92,15 +92,34 @@ def attention(q, k, v):
 """
 
 
+EPS_OUTSIDE = """
+def norm(x):
+    return x / (x.square().mean(-1, keepdim=True).sqrt() + torch.finfo(x.dtype).eps)
+"""
+EPS_OF_FLOAT32 = """
+def norm(x):
+    return x * (x.square().mean(-1, keepdim=True) + torch.finfo(torch.float32).eps).rsqrt()
+"""
+
+
 @pytest.mark.parametrize(
     "unit, code, told",
-    [("nb02", IN_PLACE, handed_on.IN_PLACE), ("nb01", HALF, handed_on.ANOTHER)],
+    [
+        ("nb02", IN_PLACE, handed_on.IN_PLACE),
+        ("nb01", HALF, handed_on.ANOTHER),
+        ("nb02", EPS_OUTSIDE, handed_on.ENDLESS),
+    ],
 )
 def test_an_answer_through_which_nothing_can_be_learned_is_told_why(unit, code, told, capsys):
     answer = written(code)
     given = turn.your_turn(unit, answer)
     said = capsys.readouterr().out
     assert given is turn.solution(unit, answer.__name__) and handed_on.RIGHT + told in said
+
+
+def test_where_a_gradient_is_steep_because_of_eps_another_eps_is_no_cut(capsys):
+    answer = written(EPS_OF_FLOAT32)
+    assert turn.your_turn("nb02", answer) is answer, capsys.readouterr().out
 
 
 def test_an_answer_that_takes_plain_numbers_alone_is_refused_where_they_are_learned(capsys):

@@ -246,6 +246,13 @@ def test_a_figure_is_shown_so_wide_that_its_letters_are_those_of_the_text():
     assert 'style="max-width:100%"' in drawing
 
 
+def test_a_title_that_is_wider_than_its_figure_takes_two_lines():
+    wide = "One older recipe, the novel: to share values by twos costs less than to share keys"
+    fig = figures.lines({"a": [1, 2]}, wide, "x", "y")
+    fig.canvas.draw()
+    assert fig._suptitle.get_window_extent().x1 <= fig.bbox.x1
+
+
 def test_what_a_filled_mark_means_stands_below_the_label_of_the_axis_not_on_it():
     row = dict(plan="bov", n=3, difference=-0.1, low=-0.2, high=0.0, clear=False)
     label = "a long name of the axis that takes all of the width of the figure, from edge to edge"

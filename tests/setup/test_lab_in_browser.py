@@ -146,7 +146,7 @@ def test_it_lands_on_notebook_00_with_its_contents_and_without_a_question(page):
     assert page.run("location.pathname") == f"/lab/tree/{LANDING}"
     assert page.run("document.querySelector('.jp-TableOfContents').getClientRects()[0].width") > 150
     contents = page.run("document.querySelector('.jp-TableOfContents').textContent")
-    assert "00 · Start here" in contents and "Ten symbols" in contents
+    assert "00 · Start here" in contents and "Twelve symbols" in contents
     toasts = page.run("[...document.querySelectorAll('.Toastify__toast')].map(e => e.textContent)")
     assert toasts == []
 
