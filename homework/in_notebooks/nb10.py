@@ -217,9 +217,16 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
 """)
 
 
+def from_table(x):
+    """Where each part of the table begins of which a tensor was made."""
+    return [start for start, names in x.given if names == {"table"}]
+
+
 def no_values(made, weights, ids, table):
-    """Rows that were chosen by ids before any weight met them are values."""
-    if any(x.of == {"ids", "table"} for x in made):
+    """Rows that were chosen by ids before any weight met them are values, where there are more of
+    them than tokens."""
+    rows = [x.size for x in made if x.of == {"ids", "table"} and from_table(x)]
+    if sum(rows) > sum(text.unique().numel() for text in ids) * table[0].numel():
         return (
             "you made the values: rows of the table, place by place. Add the weights by token "
             "first, then multiply each row once"
@@ -229,8 +236,7 @@ def no_values(made, weights, ids, table):
         start
         for x in made
         if {"weights", "table"} <= x.of and len(x.given) > 1
-        for start, names in x.given
-        if names == {"table"}
+        for start in from_table(x)
     )
     if max(rows.values(), default=0) > len(ids):
         return (
