@@ -33,7 +33,10 @@ STAY = (
     ".detach() and torch.no_grad() cut the way back)"
 )
 CUT = f"no gradient comes back through your answer, and this notebook takes one: {STAY}"
-ANOTHER = f"the gradient that comes back through your answer is not that of its numbers: {STAY}"
+ANOTHER = (
+    "the gradient that comes back through your answer is not that of its numbers: norm and mask "
+    f"nothing that came normed or masked, and {STAY}"
+)
 LEARNED_NUMBER = (
     "this notebook learns the numbers among your inputs, so there they are tensors, and your "
     "answer takes plain ones alone (alpha=x, float(x), torch.tensor([x, …])): multiply by them"

@@ -286,6 +286,8 @@ def shown(value):
 
 def fit(value, dtype, layout):
     """A drawn input as the learner's function gets it."""
+    if hasattr(value, "asked_in"):  # a model
+        return value.asked_in(dtype)
     if isinstance(value, np.ndarray):
         return layout(value.astype(dtype)) if floats(value) else value
     return value.item() if isinstance(value, np.generic) else value

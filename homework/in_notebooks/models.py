@@ -26,11 +26,17 @@ def normed(x):
 class Linear:
     """h (…, C) -> h Wᵀ (…, rows)."""
 
+    kind = torch.float64  # of `weight`: that of the case's inputs
+
     def __init__(self, matrix):
         self.matrix = matrix
 
     def __call__(self, h):
         return h @ like(h, self.matrix).T
+
+    @property
+    def weight(self):
+        return torch.as_tensor(self.matrix).to(self.kind)
 
 
 class Layer:
@@ -63,6 +69,13 @@ class GPT:
     def __repr__(self):
         return f"a model of {len(self.layers)} layers"
 
+    def asked_in(self, dtype):
+        """The same, whose matrices are weights of this precision for whoever asks for them."""
+        kind = torch.float32 if dtype == "f4" else torch.float64
+        for layer in self.layers:
+            layer.value.kind = layer.up.kind = layer.down.kind = kind
+        return self
+
     def embed(self, ids):
         return like(ids, self.table)[ids]
 
@@ -78,9 +91,13 @@ class GPT:
 
 def learning(thing, leaves):
     """A model whose arrays are tensors that learn, which are added to `leaves`; else the thing."""
-    if not isinstance(thing, (Linear, Layer, GPT)):
+    if not isinstance(thing, (Linear, Layer, GPT, Embedding)):
         return thing
     made = copy.copy(thing)
+    if isinstance(thing, Embedding):  # one table under both of its names
+        made.table = made.weight = thing.weight.clone().requires_grad_()
+        leaves.append(made.weight)
+        return made
     for name, part in vars(thing).items():
         if isinstance(part, np.ndarray):
             part = torch.from_numpy(part.copy()).requires_grad_()

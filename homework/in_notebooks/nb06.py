@@ -135,6 +135,8 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
     ids[text, t] => ids[text, t] - 1
 2 | you averaged the heads of a row; every head has its own part of it
     b * row => b * row.mean(0)
+2 | all your heads take the first one's part of the row; each has its own
+    b * row => b * row[:1]
 """)
 
 
@@ -178,6 +180,10 @@ hint: x = x + w * early, and then r * x + z * x0.
     and: z * x0 => z * early
 2 | w stands on the early stream, not on x
     x[i] + w * early => w * x[i] + early
+2 | r is missing: it multiplies the stream and the skip in it
+    r * joined => joined
+2 | z is missing: it multiplies x0
+    z * x0 => x0
 """)
 
 
@@ -215,7 +221,7 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     min(1, left / falling) => (left > falling)
 2 | yours is the mean rate; every step may go as far as its rate, so the sum is the bound
     return total => return total / steps
-2 | step number steps - falling still has the whole rate; yours falls there already
+2 | one lr is missing: step 0 counts, and step number steps - falling has the whole rate
     left / falling => (left - 1) / falling
 2 | the area of a triangle is not quite the sum of its steps: falling + 1 halves, not falling
     => lr * (steps - falling) + lr * falling / 2
@@ -235,6 +241,8 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     => lr * (steps - falling) + lr * falling * (falling + 1) / 2 / steps
 2 | you held the rate for `falling` steps; so many it FALLS, and these come last
     => lr * falling + lr * (steps - falling + 1) / 2
+2 | your rate falls from the first step on; it is lr until step number steps - falling
+    min(1, left / falling) => left / steps
 """)
 
 
@@ -401,4 +409,6 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     gate * row => gate + row
 2 | your gate ends at 1.5; this one takes 3 times the sigmoid
     3 / => 1.5 /
+2 | all your heads take the first one's gate; each head has a gate of its own
+    g[b, t, n] => g[b, t, 0]
 """)

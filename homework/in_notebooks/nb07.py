@@ -76,6 +76,10 @@ hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None]
     v[j] + => v[j] -
 2 | a is a map already: no softmax is asked for
     for i, j in => a = np.exp(a) / np.exp(a).sum(1, keepdims=True)\nfor i, j in
+2 | the modifier is ADDED to v_j; you multiplied the two
+    v[j] + qR[i] => v[j] * qR[i]
+2 | the map is missing: each value has the weight a_ij
+    a[i, j] * =>
 """)
 
 
@@ -123,6 +127,11 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
     a @ kR => a @ v
 1 | you took the second stream off; it is added
     + qR => - qR
+1 | the map carries kR as it carries v, a @ kR; you summed or averaged kR without it
+    (a @ kR) => kR.sum(0)
+    (a @ kR) => kR.mean(0)
+1 | the gate multiplies feature by feature: there is no product of matrices with qR
+    qR * (a @ kR) => qR @ kR.T @ v
 """)
 
 
@@ -232,4 +241,6 @@ hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
     return tables => return vocab + tables
 2 | wanted the number itself, not millions
     return tables + layers * layer + norm => return (tables + layers * layer + norm) / 1e6
+2 | EVERY layer has a LayerNorm; you counted one for all of them
+    layers * layer + norm => layers * (layer - norm) + 2 * norm
 """)

@@ -49,7 +49,7 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     dice < 0.12 => dice < 0.8
     and: dice < 0.135 => dice < 0.9
     and: dice < 0.15 => dice < 1.0
-2 | you hide all that are chosen; of every ten, one is swapped and one left as it is
+2 | you hide all that are chosen; hidden are the lowest 80 % of these 15 %, below 0.12
     dice < 0.12 => dice < 0.15
 2 | a chosen piece that stays in place is a target as well; you guess only what was changed
     np.where(chosen, ids => np.where(chosen & (inputs != ids), ids
@@ -87,6 +87,11 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     dice < 0.135 => dice >= 0.135
 2 | nothing is hidden in yours: the lowest 80 % read the mask
     np.where(hidden, mask => np.where(hidden, others
+1 | [CLS] and [SEP] stay in the inputs as well: hide and swap only what is chosen
+    chosen & (dice < 0.12), chosen & (dice < 0.135) => dice < 0.12, dice < 0.135
+2 | you hid the HIGHEST 80 % of the range; the lowest 80 % are hidden
+    dice < 0.12 => dice >= 0.03
+    and: dice < 0.135 => dice >= 0.015
 """)
 
 
@@ -232,6 +237,8 @@ hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
     2 * common / (p + g) => common
 2 | you divided by the longer answer; F1 is 2 c / (p + g)
     2 * common / (p + g) => common / max(p, g)
+3 | c counts words that BOTH have: & of the two bags, not |
+    & Counter => | Counter
 """)
 
 
@@ -257,6 +264,7 @@ takes: easy, 2 minutes
 hint: One sum: x @ W_V, and alpha times F.relu(x).
 1 | you took relu of X W_V; the bypass is relu of X itself, past the matrix
     np.maximum(x, 0) => np.maximum(x @ W_V, 0)
+    alpha * np.maximum(x, 0) => np.maximum(alpha * (x @ W_V), 0)
 2 | relu acts on X alone; you took it of everything
     => np.maximum(x @ W_V + alpha * x, 0)
 1 | X W_V keeps its weight of one; you gave it 1 - alpha
@@ -359,6 +367,11 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
     s_a / n + =>
 2 | two errors ADD up in squares; you took the mean of the squares
     s_a / n + s_b / m => (s_a / n + s_b / m) / 2
+2 | these runs are no pairs: Welch's t takes the mean and the variance of each group
+    gap / square**0.5 => (b[: min(n, m)] - a[: min(n, m)]).mean() / ((b[: min(n, m)] - a[: min(n,
+  | m)]).var(ddof=1) / min(n, m)) ** 0.5
+1 | each variance is divided by its OWN number of runs: n and m
+    s_b / m => s_b / n
 """)
 
 
@@ -398,6 +411,7 @@ hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r
     alpha**2 => alpha
 2 | a variance is around the mean: take the mean of all entries off first
     V - V.mean(), R - R.mean() => V, R
+    (v * v).sum() / n, (r * r).sum() / n => (V * V).sum() / n, (R * R).sum() / n
 2 | divide by the number of entries, as a mean does: correction=0
     V.size => V.size - 1
 2 | divide by the number of entries, as a mean does; .var() divides by one less: correction=0

@@ -191,6 +191,7 @@ hint: round(hidden - extra / (2 * width * layers))
     2 * width => 3 * width
 2 | W_in is (hidden, C): a unit of width costs 2 C numbers, not C^2
     2 * width => width**2
+    2 * width => 2 * width**2
 2 | a unit of width is a row of C numbers, not of hidden
     2 * width => 2 * hidden
 2 | that is by how much the width changes; wanted the width that is left
@@ -279,4 +280,8 @@ hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     (y - means) ** 2 => abs(y - means)
 2 | around the MEAN of each token; you took off its sum
     y[ids == w].mean(0) => y[ids == w].sum(0)
+2 | that is per cent; wanted a share of one
+    1 - within / whole => 100 * (1 - within / whole)
+2 | tokens that stand in many places count more: add all squares first, then divide
+    within / whole => np.mean([y[ids == w].var(0).sum() for w in tokens]) / whole
 """)

@@ -85,6 +85,13 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     table[ids] => table[ids - 1]
 2 | each of your queries sees one key too few: the last is its own, t + S - T
     + S - T => + S - T - 1
+2 | both texts read the rows of the first one; each has its own ids
+    table[ids] => table[0 * ids + ids[:1]]
+2 | queries and keys come normed; you normed them once more
+    q, k) => q / (q**2).mean(-1, keepdims=True) ** 0.5, k / (k**2).mean(-1, keepdims=True) ** 0.5)
+2 | your queries meet the other heads of their own place; wanted the keys of all places they see
+    => (lambda z: gain * np.einsum("bthg,btgd->bthd", z / z.sum(-1, keepdims=True), table[ids]))(
+  | np.exp(scale * np.einsum("bthd,btgd->bthg", q, k)))
 """)
 
 
@@ -121,10 +128,12 @@ hint: (2 streams where the word begins with own, else 1) * kv_width * number, an
     int("E" in layers) => sum("E" in word for word in layers)
 2 | only VALUES are named by the token: keys come from the stream and stay, in every layer
     len(layers) => own
+    len(layers) => (len(layers) - layers.count("E"))
 1 | a table row ADDED to V saves nothing: the sum differs from place to place and is kept
     word.startswith("own") => word in ("own", "own+V1")
 1 | V1 stands in the cache already, in the layer that made it: a layer that reads it keeps keys only
     + own => + own + layers.count("V1")
+    + own => + own + ("V1" in layers)
 2 | you counted numbers; wanted bytes: `number` bytes each, and `id` bytes for an id
     * number + ids * id => + ids
 2 | ids are kept only where a layer reads a table alone
@@ -143,10 +152,14 @@ hint: (2 streams where the word begins with own, else 1) * kv_width * number, an
     len(layers) + own => 2 * len(layers)
 1 | a sum is ONE row: what was added need not be kept beside it
     + own => + own + layers.count("own+V1")
+    + own => + own + sum("+" in word for word in layers)
 2 | an id takes `id` bytes, whatever a number takes
     ids * id => ids * id * number
 2 | keys are kept in every layer, not once
     len(layers) => 1
+2 | V1 stands in the cache already, in the layer that made it: whoever reads it keeps no second one
+    + own => + own + any("V1" in word for word in layers)
+    + own => + own + sum("V1" in word for word in layers)
 """)
 
 
@@ -212,12 +225,21 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
     min(T, r or T) => r or T
 1 | a layer keeps the SMALLER of T and its window: min(T, rows)
     min(T => max(T
+1 | the windows count once for every text as well: batch times ALL rows
+    batch * sum(min(T, r or T) for r => sum(min(T, r) if r else batch * T for r
 """)
 
 
+def from_table(x):
+    """Where each part of the table begins of which a tensor was made."""
+    return [start for start, names in x.given if names == {"table"}]
+
+
 def no_values(made, weights, ids, table):
-    """Rows that were chosen by ids before any weight met them are values."""
-    if any(x.of == {"ids", "table"} for x in made):
+    """Rows that were chosen by ids before any weight met them are values, where there are more of
+    them than tokens."""
+    rows = [x.size for x in made if x.of == {"ids", "table"} and from_table(x)]
+    if sum(rows) > sum(text.unique().numel() for text in ids) * table[0].numel():
         return (
             "you made the values: rows of the table, place by place. Add the weights by token "
             "first, then multiply each row once"
@@ -227,8 +249,7 @@ def no_values(made, weights, ids, table):
         start
         for x in made
         if {"weights", "table"} <= x.of and len(x.given) > 1
-        for start, names in x.given
-        if names == {"table"}
+        for start in from_table(x)
     )
     if max(rows.values(), default=0) > len(ids):
         return (
@@ -277,6 +298,7 @@ hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
     weights[b, h, s] => 1
 2 | every head has weights of its own, and its own part of a row: keep the heads apart
     weights[b, h, s] => weights[b, :, s].mean()
+    weights[b, h, s] => weights[b, :, s].sum()
 2 | the weights come from a softmax already; you took another
     mass, table => np.exp(mass) / np.exp(mass).sum(-1, keepdims=True), table
 2 | you read the table's heads in another order
@@ -285,4 +307,8 @@ hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
     mass, table => mass > 0, table
 2 | you added the texts of the batch: each has its own weights
     mass, table => mass.sum(0, keepdims=True) + 0 * mass, table
+2 | every head reads its own part of a row; yours all read the first one's
+    mass, table => mass, table[:, :1] + 0 * table
+2 | both texts add the weights by the ids of the first one; each has its own
+    ids[b, s] => ids[0, s]
 """)

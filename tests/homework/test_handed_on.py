@@ -90,6 +90,14 @@ def attention(q, k, v):
     a = z.masked_fill(~seen, -torch.inf).softmax(-1)
     return torch.einsum("bhts,bshd->bthd", a.detach(), v)
 """
+UNTAUGHT = """
+def value(self, n, h, v1, ids):
+    return self.layers[n].value(h) + self.tables[n](ids).detach()
+"""
+TWICE = """
+def row_8(n, chosen, h, x0, W):
+    return norm(x0 if n in chosen else h) @ W.T
+"""
 
 
 EPS_OUTSIDE = """
@@ -108,6 +116,8 @@ def norm(x):
         ("nb02", IN_PLACE, handed_on.IN_PLACE),
         ("nb01", HALF, handed_on.ANOTHER),
         ("nb02", EPS_OUTSIDE, handed_on.ENDLESS),
+        ("nb06", UNTAUGHT, handed_on.ANOTHER),
+        ("nb09", TWICE, handed_on.ANOTHER),
     ],
 )
 def test_an_answer_through_which_nothing_can_be_learned_is_told_why(unit, code, told, capsys):

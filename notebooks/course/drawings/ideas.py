@@ -74,8 +74,8 @@ def muon_circle(singular=(3.0, 0.6), angle=0.5):
 
 
 def modded_layers(plan="modded", size="modded-medium"):
-    """Sixteen layers: value tables on the first and last three, skips as arcs, one layer "
-    "without attention."""
+    """Sixteen layers: value tables on the first and last three, skips as arcs, one layer
+    without attention."""
     model = skeleton(plan, size)
     layers, step = len(model.blocks), 26
     c = Canvas(330, 60 + layers * step)
@@ -96,7 +96,7 @@ def modded_layers(plan="modded", size="modded-medium"):
         for at in where:
             c.table(40, middle(at) - 9, 34, 18)
             c.path([(74, middle(at)), (118, middle(at))], "value")
-            c.text(30, middle(at), f"E{i + 1}", 10, "end")
+            c.text(30, middle(at), f"E{i}", 10, "end")
     skips = next(stream.skips for stream in model.streams if isinstance(stream, UNet))
     for to, start in skips.items():
         out = 230 + 5 * (to - start)
