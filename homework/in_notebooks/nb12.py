@@ -145,7 +145,8 @@ def on_both_sides(r):
 
 
 # 56 of 64 sums are as far from zero as theirs; rounding, in fp32 and in fp64, hides 4 of these
-TIES = np.array([-0.004, -0.001, 0.009, -0.006, -0.002, 0.001])
+# (they are so small that whoever leaves a room of 1e-9 is right)
+TIES = np.array([-0.004, -0.001, 0.009, -0.006, -0.002, 0.001]) / 16
 
 
 @unit.exercise(

@@ -5,9 +5,13 @@ The diary is a file on the learner's machine, beside the runs; nothing sends it 
 
 import contextlib
 import math
+import re
 from numbers import Real
 
 from minimal.data import files
+
+ROUNDING = 1e-5  # what is left of nothing where numbers are calculated in fp32
+NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 
 
 def diary():
@@ -26,6 +30,22 @@ def plain(value):
     if value is None or isinstance(value, (bool, int, float)):
         return value
     return float(value) if isinstance(value, Real) else str(value)
+
+
+def meant(truth, guess):
+    """A guess in the form of its answer: where a number is asked, "30 %" is 0.3 or 30, "about 300"
+    is 300 and "1/4" is 0.25; where a word is, True is yes."""
+    if isinstance(truth, list) and isinstance(guess, list) and len(truth) == len(guess):
+        return list(map(meant, truth, guess))
+    if isinstance(truth, str) and isinstance(guess, bool):
+        return "yes" if guess else "no"
+    found = NUMBER.findall(guess) if number(truth) and isinstance(guess, str) else []
+    parts = [float(text.replace(",", "")) for text in found]
+    if len(parts) == 2 and re.fullmatch(r"\s*\d+\s*/\s*[1-9]\d*\s*", guess):
+        return parts[0] / parts[1]
+    if len(parts) != 1:
+        return guess
+    return parts[0] / 100 if "%" in guess and abs(truth) <= 1 else parts[0]
 
 
 # ---- in words ------------------------------------------------------------------------------------
@@ -52,6 +72,8 @@ def distance(truth, guess):
         return f"{right} of {len(truth)} right"
     if is_right(truth, guess):
         return "right"
+    if number(truth) and isinstance(guess, str):
+        return "words, where a number can be held against it"
     if not number(truth) or not number(guess):
         return "not so"
     ratio = guess / truth if truth and guess else 0
@@ -76,10 +98,10 @@ def is_right(truth, guess):
 
 
 def same(truth, guess):
-    """Equal; words without regard to case, numbers to one part in a hundred."""
+    """Equal; words without regard to case and dots, numbers to one part in a hundred."""
     if number(truth) and number(guess):
-        return math.isclose(truth, guess, rel_tol=0.01, abs_tol=1e-12)
-    return str(truth).strip().lower() == str(guess).strip().lower()
+        return math.isclose(truth, guess, rel_tol=0.01, abs_tol=ROUNDING)
+    return str(truth).strip(" .").lower() == str(guess).strip(" .").lower()
 
 
 def number(value):
@@ -91,7 +113,8 @@ def number(value):
 
 def answer(question, truth, guess=None, form=".3g"):
     """Print what came out; if the learner guessed, how far off, and keep the first guess."""
-    truth, guess = plain(truth), plain(guess)
+    truth = plain(truth)
+    guess = meant(truth, plain(guess))
     line = f"{question}: {value_in_words(truth, form)}"
     if guess is None or (isinstance(guess, (list, tuple)) and all(g is None for g in guess)):
         print(line)
