@@ -185,7 +185,8 @@ hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
 8 | divide by the sum of the EXPONENTIALS, not by that of the row
     e / e.sum(1, keepdims=True) => e / tile.astype("f4").sum(1, keepdims=True)
 8 | the maximum is subtracted BEFORE exp; yours comes behind it
-    np.exp(tile - tile.max(1, keepdims=True)) => np.exp(tile.astype("f4")) - tile.max(1, keepdims=True)
+    np.exp(tile - tile.max(1, keepdims=True)) =>
+  | np.exp(tile.astype("f4")) - tile.max(1, keepdims=True)
 """)
 
 

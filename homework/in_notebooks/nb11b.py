@@ -202,7 +202,8 @@ hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
     np.add.at(bins[h], ids[key], np.exp(score - bound)) => bins[h, ids[key]] = np.exp(score - bound)
 8 | a token that stands twice in a tile keeps only its last weight: tl.atomic_add adds where you
   | load, add and store
-    np.add.at(bins[h], ids[key], np.exp(score - bound)) => bins[h, ids[key]] += np.exp(score - bound)
+    np.add.at(bins[h], ids[key], np.exp(score - bound)) =>
+  | bins[h, ids[key]] += np.exp(score - bound)
 8 | the ids are those of the same keys: tl.load(ids + key, …)
     ids[key], => ids[key - start],
 8 | each head has its own bins: they begin at h * V

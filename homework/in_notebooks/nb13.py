@@ -169,7 +169,7 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     y - product => product
 3 | you took out the whole value: only y's share along it goes
     product / square * v => v
-3 | you took out the direction of v, however far y reaches along it: the product of the two is missing
+3 | you took out the direction of v, however far y reaches along it: their product is missing
     product / square * v => v / length(v)
 3 | every head has a value of its own: your product runs over the heads, too
     (y * v).sum(-1 => (y * v).sum((1, 2)
