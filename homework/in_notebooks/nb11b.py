@@ -37,7 +37,8 @@ def split(q, k, table, ids, splits, N):
     """One stretch of keys of one head: part is its mean of rows, lse the log of its sum.
 
     Program (s, h) has the keys from s * each to (s + 1) * each, those below S. A stretch may be
-    empty: then part is 0 and lse is -inf.
+    empty: then part is 0 and lse is -inf. q is (H, D), k (S, H, D), table (V, H, D), ids (S,),
+    part (splits, H, D), lse (splits, H).
     """
     (S, H, D), each = k.shape, blocks(len(k), splits)
     part, lse = np.zeros((splits, H, D)), np.full((splits, H), -np.inf)
@@ -183,7 +184,8 @@ def weights(r, S):
 def scatter(q, k, ids, V, bound, N):
     """bins[h, w] += exp(score - bound) for N keys of one head, w the key's token; bins is (H, V).
 
-    Program (i, h) has the keys from i * N on, those below S. Scores never pass the bound.
+    Program (i, h) has the keys from i * N on, those below S. Scores never pass the bound. q is
+    (H, D), k (S, H, D), ids (S,).
     """
     S, H, D = k.shape
     bins = np.zeros((H, V))
