@@ -51,6 +51,7 @@ def in_words(state, hidden=False):
     """What became of a call, or of the statement that defines a function; an error's own words only
     where nothing is to be hidden."""
     words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
+    words = words.removesuffix(" in line 0")  # raised behind the learner's last line
     detail = state.get("detail")
     return f"{words}: {detail}" if detail and not hidden else words
 

@@ -233,7 +233,7 @@ class KernelExercise(Exercise):
             if lost := int((np.isnan(got) & ~np.isnan(right)).sum()):
                 return (
                     f"{which}your programs stored NaN in {lost} of {got.size} places: 0 / 0, "
-                    "inf - inf, or an idle lane that was told nothing in a sum"
+                    "inf - inf, inf / inf, 0 * inf, or an idle lane that was told nothing in a sum"
                 )
         told = compare(bounded(answer), bounded(wanted), "float32", hidden)
         return told.replace("-1e+30", "-inf")

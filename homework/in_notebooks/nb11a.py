@@ -171,6 +171,11 @@ hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
     e / e.sum(1, keepdims=True) => np.log(e / e.sum(1, keepdims=True))
 8 | divide by the SUM of the exponentials, not by their number
     e.sum(1, keepdims=True) => C
+8 | divide by the sum of the EXPONENTIALS, not by that of the row
+    e / e.sum(1, keepdims=True) => e / tile.astype("f4").sum(1, keepdims=True)
+8 | the maximum is subtracted BEFORE exp; yours comes behind it
+    np.exp(tile - tile.max(1, keepdims=True)) =>
+  | np.exp(tile.astype("f4")) - tile.max(1, keepdims=True)
 """)
 
 
@@ -251,6 +256,8 @@ hint: Three loads of tiles and numbers, one product, one sum, and one store: out
     => v.ravel()[np.arange(len(v))[:, None] + np.arange(v.shape[1])] + gate[:, None] * table[ids]
 6 | your programs all add to the first position: v + t * D
     v + gate => v[0] + gate
+6 | v is kept whole; yours keeps 1 - gate of it
+    v + gate => (1 - gate[:, None]) * v + gate
 6 | you added the gate to the row; it multiplies it
     gate[:, None] * rows => gate[:, None] + rows
 """)
@@ -299,6 +306,9 @@ hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop 
 10 | row r of a begins at r * S
      a[:, s : s + K] =>
    | np.array([a.ravel()[r * b.shape[1] :][:S][s : s + K] for r in range(len(a))])
+10 | tl.dot(x, y) is the product of two tiles; * multiplies number by number
+     a[:, s : s + K] @ b[s : s + K] => np.block([[a[r : r + M, s : s + K] * b[s : s + K, c : c + N]
+   | for c in range(0, b.shape[1], N)] for r in range(0, len(a), M)])
 """)
 
 
@@ -344,6 +354,16 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     row[start : start + N] => np.pad(row, (0, N))[start : start + N]
 8 | your loop ends before the last tile: it runs to C, in steps of N
     len(row), N => len(row) - N, N
+8 | your loop ends after its first tile: it runs to C, in steps of N
+    range(0, len(row), N) => [0]
+5 | what is left after the last whole tile is missing: the loop runs to C
+    len(row), N => len(row) // N * N, N
+5 | exp(-300) is 0 in fp32, and its logarithm -inf: subtract the largest number so far before exp
+    => np.log(np.exp(x.astype("f4")).sum(1))
+5 | the maximum is that of all tiles SO FAR, tl.maximum(top, tl.max(tile, 0)); yours is the tile's
+  | own, and exp(top - higher) runs off
+    max(top, tile.max()) => tile.max()
+    and: start : start + N] => start : start + N].astype("f4")
 8 | a row of x begins at row * C
     enumerate(x) => enumerate(x.ravel()[n * N :][: x.shape[1]] for n in range(len(x)))
 8 | every turn of your loop reads the first tile: start + tl.arange(0, N)
@@ -444,6 +464,16 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      top + np.log(total) => np.log(total)
 16 | lse is top + log(total): log(total) is missing
      top + np.log(total) => top
+16 | top and the LOGARITHM of total are added: tl.log is missing
+     top + np.log(total) => top + total
+16 | your loop ends before the tile of the diagonal, where a query sees itself: it runs to
+   | (tl.program_id(0) + 1) * M
+     t // M * M + M => t // M * M
+ 8 | exp(100) is infinite in fp32, exp(-120) is 0, and inf / inf like 0 / 0 is NaN: subtract the
+   | largest score so far before exp
+     np.where(key <= t, keys[key] @ q[t] / np.sqrt(D), -np.inf) =>
+   | np.where(key <= t, keys[key] @ q[t] / np.sqrt(D), -np.inf).astype("f4")
+     and: max(top, score.max()) => top = np.float32(0)
 16 | your values are the keys: load v
      values[key] => keys[key]
 16 | your mask is turned round: a query sees keys up to its own place
@@ -517,6 +547,10 @@ in: flash
     and: values[key] => values[t // M * M + key % M]
 8 | your sums do not shrink when the maximum grows: sums * shrink[:, None]
     sums * shrink => sums
+8 | every turn of your loop reads the ids of the first tile: ids + key
+    table[ids] => table[ids[np.arange(len(ids)) % N]]
+8 | ids name values alone; your keys are rows of their ids, too
+    k, rows => k[ids], rows
 8 | gain multiplies the mean, once
     gain * out => gain**2 * out
 8 | gain multiplies the mean; you divided by it
@@ -595,6 +629,13 @@ hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the e
      dS * q[t] => dS * above[t]
 12 | scale belongs to dK alone: the values were not multiplied by it
      P * above[t] => P * above[t] / np.sqrt(D)
+12 | dV is P.T dO; you took dS for P
+     P * above[t] => dS * above[t]
+12 | dK is dS.T Q; you took P for dS
+     dS * q[t] => P * q[t]
+12 | dV is P.T dO, and dK dS.T Q: turn both tiles, P.T and dS.T
+     grad_v[s] += P * above[t] => grad_v[s // N * N + t % M] += P * above[t // M * M + s % N]
+     and: grad_k[s] += dS * q[t] => grad_k[s // N * N + t % M] += dS * q[t // M * M + s % N]
 12 | you stored dV in grad_k
      return grad_k => return grad_v
 12 | dS = P * (dP - delta): P is missing
@@ -614,7 +655,7 @@ def launch_tokens(rows, ids, V, N):
 
 
 def spoken(r):
-    return r.normal(size=(21, 4)), r.choice([0, 2, 3, 6], 21), 8, 4
+    return r.normal(size=(21, 8)), r.choice([0, 2, 3, 6], 21), 8, 4
 
 
 def picked(rows, ids, V, places):
@@ -657,6 +698,13 @@ hint: row = tl.load(order + place, mask=place < stop, other=0), then the rows (N
     rows[places] => rows[places[(len(places) - 1) // N * N :]]
 6 | a sum is wanted: you divided by the number of places
     .sum(0) => .sum(0) / max(counts[w], 1)
+    .sum(0) => .sum(0) / counts[w]
+6 | your idle lanes load row 0, and the sum counts it: a mask for the rows, too, and other=0.0
+    .sum(0) => .sum(0) + -len(places) % N * rows[0]
+6 | your loop begins with the text; a token's places begin at start
+    order[stop - counts[w] : stop] => order[:stop]
+6 | starts[token + 1] is the place where they end, not how many they are
+    counts[w] : stop] => counts[w] : counts[w]]
 6 | what is left after the last whole tile is missing: the loop runs to stop
     rows[places] => rows[places[: len(places) // N * N]]
 6 | every turn of your loop reads the first tile: start + tl.arange(0, N)

@@ -37,7 +37,8 @@ def split(q, k, table, ids, splits, N):
     """One stretch of keys of one head: part is its mean of rows, lse the log of its sum.
 
     Program (s, h) has the keys from s * each to (s + 1) * each, those below S. A stretch may be
-    empty: then part is 0 and lse is -inf.
+    empty: then part is 0 and lse is -inf. q is (H, D), k (S, H, D), table (V, H, D), ids (S,),
+    part (splits, H, D), lse (splits, H).
     """
     (S, H, D), each = k.shape, blocks(len(k), splits)
     part, lse = np.zeros((splits, H, D)), np.full((splits, H), -np.inf)
@@ -74,6 +75,9 @@ hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.
      k[key, h] => k[key, 0]
 14 | every head has a table of its own: row w of head h begins at (w * H + h) * D
      table[ids[key], h] => table[ids[key], 0]
+     table[ids[key], h] => table.reshape(-1, D)[ids[key]]
+ 6 | an empty stretch weighs nothing, and exp(0) is 1: its lse is -inf
+     np.full((splits, H), -np.inf) => np.zeros((splits, H))
  8 | your sums do not shrink when the maximum grows: sums * shrink
      sums * shrink => sums
  8 | your total does not shrink when the maximum grows: total * shrink
@@ -150,6 +154,7 @@ hint: tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.
     and: weight[..., None] => weight[: len(part), :, None]
 6 | lse is (splits, H): split s of head h stands at s * H + h
     -np.inf)]) => -np.inf)]).reshape(2, -1).T
+    np.exp(lse - lse.max(0)) => np.exp(lse - lse.max(0))[:, :1]
 6 | part is (splits, H, D): split s of head h begins at (s * H + h) * D
     * part => * part.reshape(2, len(part), -1).swapaxes(0, 1)
 6 | the gain multiplies once; yours does so twice
@@ -179,7 +184,8 @@ def weights(r, S):
 def scatter(q, k, ids, V, bound, N):
     """bins[h, w] += exp(score - bound) for N keys of one head, w the key's token; bins is (H, V).
 
-    Program (i, h) has the keys from i * N on, those below S. Scores never pass the bound.
+    Program (i, h) has the keys from i * N on, those below S. Scores never pass the bound. q is
+    (H, D), k (S, H, D), ids (S,).
     """
     S, H, D = k.shape
     bins = np.zeros((H, V))
@@ -196,6 +202,12 @@ hint: mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no 
 hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
 8 | a token that stands twice keeps only its last weight: tl.atomic_add, not tl.store
     np.add.at(bins[h], ids[key], np.exp(score - bound)) => bins[h, ids[key]] = np.exp(score - bound)
+8 | a token that stands twice in a tile keeps only its last weight: tl.atomic_add adds where you
+  | load, add and store
+    np.add.at(bins[h], ids[key], np.exp(score - bound)) =>
+  | bins[h, ids[key]] += np.exp(score - bound)
+8 | the ids are those of the same keys: tl.load(ids + key, …)
+    ids[key], => ids[key - start],
 8 | each head has its own bins: they begin at h * V
     bins[h] => bins[0]
 8 | a weight is exp(score - bound): exp is missing
@@ -272,6 +284,13 @@ hint: total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); stor
     np.exp(score - bound) => (score - bound)
 6 | every head has a query of its own, at q + h * D
     q[h] => q[0]
+6 | a sum of exponentials is wanted: exp of each score, then the sum
+    np.exp(score - bound).sum() =>
+  | sum(np.exp(score[i : i + N].sum() - bound) for i in range(0, len(score), N))
+6 | a sum is wanted: you divided by the number of keys
+    .sum() => .mean()
+6 | mass is (runs, H): run r of head h stands at r * H + h
+    return mass => return mass.T.reshape(mass.shape)
 6 | a mass is exp(score - bound): subtract the bound
     score - bound => score
 """)

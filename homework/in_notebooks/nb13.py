@@ -62,6 +62,8 @@ hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and import
     min(j, n) => min(j + 1, n)
 3 | streams[0] enters layer 0: yours counts from 1
     min(j, n) => min(j, n) - 1
+3 | j counts from the first layer on, and not back from layer n
+    min(j, n) => max(n - j, 0)
 3 | norm divides by the root of the MEAN square, not of the sum
     normed(x) => x / length(x)
 3 | one stream is wanted; you added all of them up to it
@@ -166,6 +168,7 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     y - product => product
 3 | you took out the whole value: only y's share along it goes
     product / square * v => v
+3 | you took out the direction of v, however far y reaches along it: their product is missing
     product / square * v => v / length(v)
 3 | every head has a value of its own: your product runs over the heads, too
     (y * v).sum(-1 => (y * v).sum((1, 2)
@@ -176,6 +179,13 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     (v * v).sum(-1 => (v * v).sum((1, 2)
 3 | y and v have changed places: y is what is kept, less its share along v
     => exclusive(v, y)
+3 | the length of v runs over the D numbers of a head; yours runs over the tokens
+    (v * v).sum(-1 => (v * v).sum(0
+    => y - (y * v / ((v * v).sum(0)) ** 0.5).sum(-1, keepdims=True) * v / ((v * v).sum(0)) ** 0.5
+3 | the length of v is the root of the SUM of squares; yours is that of their mean
+    / square => / square * v.shape[-1]
+3 | y is what is kept, less its share along v; you kept v
+    y - product => v - product
 3 | divide by v . v, not by y . y
     (v * v) => (y * y)
 3 | a product of two vectors is the SUM over their numbers; yours is the mean
@@ -265,6 +275,8 @@ hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1
     + c) % PRIME => ) % PRIME + c
 3 | you took the id here twice; the second is the one before
     shifted(here) => here
+3 | before the first place of EVERY text stands 0; yours knows the last id of the text above
+    shifted(here) => np.append(0, here.ravel()[:-1]).reshape(here.shape)
 3 | you shifted the batch: the place before is in the same text
     shifted(here) => shifted(here.T).T
 """)
@@ -299,6 +311,12 @@ hint: A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c
 hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.
 3 | every head has a matrix of its own: yours gives all heads the first one's
     up, => up[:1] + 0 * up,
+3 | every head has a matrix of its own: you added them up
+    up, => up.sum(0, keepdims=True) + 0 * up,
+3 | the latent is read as it is kept: no norm is asked for
+    up, latent) => up, normed(latent))
+3 | q is (T, H, D): exchange its axes by transpose; reshape mixes tokens and heads
+    q, => q.reshape(q.shape[1], q.shape[0], -1).swapaxes(0, 1),
 3 | your heads all ask the same: the sum over h belongs into no part of it
     return scores => return scores.sum(0) + 0 * scores
 3 | heads and queries have changed places: wanted (H, T, S)
@@ -366,6 +384,10 @@ hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` str
     keys // 2 => keys
 4 | gqa keeps two streams, keys AND values, of two bytes a number
     layers * 2 => layers
+4 | a number of a latent takes two bytes, too
+    mla = 2 * => mla =
+4 | a table is kept once, however long the text is
+    layers * table => layers * table * tokens
 4 | mla keeps a latent in every layer
     tokens * layers => tokens
 4 | mla keeps one latent for all heads together
@@ -403,13 +425,17 @@ def is_the_gate(answer, sigma, v):
     gaps = [np.abs(A @ v + q_r * (A @ k_r) - sigma * (A @ v)).max() for A in MAPS]
     refuse(
         gaps[0] < 1e-4 < gaps[1],
-        "right where a token sees itself alone: your gate is that of the token that is looked at",
+        "right where a token sees itself alone: where it hears others, the gate is its own, and "
+        "what it meets is all that was heard",
     )
     extra = np.abs(q_r * (MAPS[1] @ k_r) - sigma * (MAPS[1] @ v)).max()
     refuse(extra < 1e-4, "A V stands in the sum already: yours has one A V too many")
     turned = np.abs(q_r * (MAPS[1] @ k_r) + (sigma - 1) * (MAPS[1] @ v)).max()
     refuse(turned < 1e-4, "what you add to A V has the wrong sign: sigma is less than one")
-    refuse(max(gaps) >= 1e-4, "A V + q_R * (A K_R) is not sigma * (A V)")
+    wrong = max(gaps) >= 1e-4
+    refuse(wrong and np.allclose(q_r, sigma - 1), "q_R is right, and A K_R must be A V for any map")
+    refuse(wrong and np.allclose(k_r, v), "K_R is right, and 1 + q_R must be sigma")
+    refuse(wrong, "A V + q_R * (A K_R) is not sigma * (A V)")
 
 
 def gates(r):
@@ -436,4 +462,8 @@ hint: K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?
     => (np.ones_like(v), (sigma - 1) * v)
 3 | what you add to A V has the wrong sign
     => (1 - sigma, v)
+3 | q_R is right
+    => (sigma - 1, np.ones_like(v))
+3 | K_R is right
+    => (sigma + 1, v)
 """)

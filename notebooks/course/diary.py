@@ -10,6 +10,8 @@ from numbers import Real
 
 from minimal.data import files
 
+ROUNDING = 1e-5  # what is left of nothing where numbers are calculated in fp32
+
 
 def diary():
     """The file that keeps the guesses: a line of JSON each."""
@@ -31,7 +33,7 @@ def plain(value):
 
 # ---- what a guess means --------------------------------------------------------------------------
 
-NUMBER = re.compile(r"[-+−]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?: ?/ ?\d+)?")
+NUMBER = re.compile(r"[-+−]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:e[-+]?\d+)?(?: ?/ ?\d+)?")
 YES_NO = {True: ("yes", "true"), False: ("no", "false")}
 
 
@@ -90,6 +92,8 @@ def distance(truth, guess):
         return f"{right} of {len(truth)} right{each}"
     if is_right(truth, guess):
         return "right"
+    if number(truth) and isinstance(guess, str):
+        return "words, where a number can be held against it"
     if not number(truth) or not number(guess):
         return "not so: wanted a number" if number(truth) else "not so"
     ratio = guess / truth if truth and guess else 0
@@ -114,10 +118,10 @@ def is_right(truth, guess):
 
 
 def same(truth, guess):
-    """Equal; words without regard to case, numbers to one part in a hundred."""
+    """Equal; words without regard to case and dots, numbers to one part in a hundred."""
     if number(truth) and number(guess):
-        return math.isclose(truth, guess, rel_tol=0.01, abs_tol=1e-12)
-    return str(truth).strip().lower() == str(guess).strip().lower()
+        return math.isclose(truth, guess, rel_tol=0.01, abs_tol=ROUNDING)
+    return str(truth).strip(" .").lower() == str(guess).strip(" .").lower()
 
 
 def number(value):

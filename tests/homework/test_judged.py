@@ -71,6 +71,12 @@ RIGHT = {
         "    reach = t * d.std(ddof=1) / len(d) ** 0.5\n"
         "    return np.array([d.mean(), d.mean() - reach, d.mean() + reach])",
     ),
+    "an array that NumPy made float64": (
+        "nb12",
+        "def holm(p):\n    p = p.numpy()\n    order = p.argsort()\n"
+        "    up = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))\n"
+        "    out = np.empty_like(up)\n    out[order] = np.minimum(up, 1)\n    return out",
+    ),
     "a list of numbers": (
         "nb12",
         "def paired_interval(plan, baseline, t):\n    d = baseline - plan\n"
@@ -434,5 +440,5 @@ def test_an_empty_sums_logarithm_is_called_minus_infinity(monkeypatch, recwarn):
     ended = "top + tl.log(safe)"
     kernel = inspect.getsource(getattr(nb11b.split, "fn", nb11b.split))
     assert ended in kernel
-    found = tried("nb11b", kernel.replace(ended, f"tl.where(total > 0.0, {ended}, 0.0)"))
-    assert "wanted -inf, got 0" in found.why and not recwarn.list
+    found = tried("nb11b", kernel.replace(ended, f"tl.where(total > 0.0, {ended}, 1.0)"))
+    assert "wanted -inf, got 1" in found.why and not recwarn.list

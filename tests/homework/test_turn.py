@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from homework import cells, marking, turn
-from homework.mistakes import lost
+from homework.mistakes import lost, written
 from minimal.gpt import GPT, Layer
 from minimal.kernels import tiles
 
@@ -317,6 +317,12 @@ def test_an_error_names_its_line_and_hints_come_when_asked_for(capsys):
     for wanted in ("hint 2 of 2", "That is all of them"):
         turn.hint("nb01", "causal_mask")
         assert wanted in capsys.readouterr().out
+
+
+def test_an_error_of_all_programs_together_names_no_line(capsys):
+    double = "def add(x, y, out, n, BLOCK):\n    i = tl.arange(0, BLOCK)\n"
+    turn.your_turn("nb11a", written(double + "    tl.store(out + i, tl.load(x + i))\n"))
+    assert "it raised Mistake: programs 0 and 1 both store" in capsys.readouterr().out
 
 
 def test_an_endless_answer_is_stopped(capsys, monkeypatch):
