@@ -18,16 +18,23 @@ from minimal.variants import build
 # ---- generation ----------------------------------------------------------------------------------
 
 
-def test_generation_is_timed_end_to_end_beside_its_floor(capsys):
-    rows = generation.generation(((1, 64), (1, 200)), size="smoke", tokens=2, rounds=2, buffer=1000)
+def test_generation_is_timed_beside_its_floor_and_texts_continue_together(capsys):
+    shapes, plans = ((1, 64), (4, 64)), generation.PLANS
+    rows = generation.generation(shapes, size="smoke", tokens=2, rounds=2, buffer=1000)
     rows = json.loads(json.dumps(rows))
-    assert [(row["length"], row["plan"]) for row in rows] == [
-        (length, plan) for length in (64, 200) for plan in generation.PLANS
+    assert [(row["texts"], row["plan"]) for row in rows] == [
+        (texts, plan) for texts, _ in shapes for plan in plans
     ]
     for row in rows:
         assert row["tokens_per_second"] > 0 and row["floor_tokens_per_second"] > 0
         assert row["times_standard"] > 0 and 1 <= row["bytes_allow"] < 2
-    assert "200 tokens of context, bov-every" in capsys.readouterr().out
+    assert "64 tokens of context, bov-every" in capsys.readouterr().out
+    for alone, together in zip(rows[: len(plans)], rows[len(plans) :], strict=True):
+        # caches are rounded up alike; weights are read once for all texts
+        assert together["held_bytes"] == 4 * alone["held_bytes"]
+        assert 1 < together["read_bytes"] / alone["read_bytes"] < 4
+    texts = generation.Text("bov", "smoke", 64, 2, texts=4)
+    assert texts().shape == (4, 3)
 
 
 def test_rivals_the_recorded_step_and_prompts_stand_in_the_same_table(capsys):
@@ -120,18 +127,6 @@ def test_rounds_begin_when_two_agree():
     times = iter([9.0, 2.0, 1.05, 1.0, 1.0])
     generation.warm_up(dict(one=None), lambda way: next(times))
     assert list(times) == [1.0]
-
-
-def test_several_texts_continue_together_and_read_their_own_keys():
-    how = dict(size="smoke", tokens=2, rounds=2, buffer=1000)
-    one, four = (generation.generation(((texts, 64),), **how) for texts in (1, 4))
-    for alone, together in zip(one, four, strict=True):
-        assert together["texts"] == 4 and alone["texts"] == 1
-        # caches are rounded up alike; weights are read once for all texts
-        assert together["held_bytes"] == 4 * alone["held_bytes"]
-        assert 1 < together["read_bytes"] / alone["read_bytes"] < 4
-    texts = generation.Text("bov", "smoke", 64, 2, texts=4)
-    assert texts().shape == (4, 3)
 
 
 @pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa", "mla"))
