@@ -92,8 +92,6 @@ def distance(truth, guess):
         return f"{right} of {len(truth)} right{each}"
     if is_right(truth, guess):
         return "right"
-    if number(truth) and isinstance(guess, str):
-        return "words, where a number can be held against it"
     if not number(truth) or not number(guess):
         return "not so: wanted a number" if number(truth) else "not so"
     ratio = guess / truth if truth and guess else 0
