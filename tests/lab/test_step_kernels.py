@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from course import records
 from evidence.bench import rented, step_kernels
 from evidence.bench.gpu_table import PEAK
-from evidence.bench.nanochat import Nanochat
+from evidence.bench.rivals import Nanochat
 from evidence.bench.step_kernels import by_kind, kind_of
 from minimal.bench.bench import stepper
 from minimal.model.config import size as named

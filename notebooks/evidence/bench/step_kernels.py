@@ -3,7 +3,7 @@
     make gpu ARGS='--only step'      d12 on a GPU; DRY=1 by operator, a toy on a CPU
 
 Three ways: our step as it trains, with its windows; the same without windows; and nanochat's
-design (nanochat.py), which has none. All are compiled, and one optimizer moves them. A step has two
+design (rivals.py), which has none. All are compiled, and one optimizer moves them. A step has two
 parts: the passes over a micro-batch, which a larger batch repeats, and the optimizer's move, which
 it does not. The passes are told by kernel, and kernels by what they are for.
 
@@ -15,7 +15,7 @@ import torch
 
 from course.markdown import table
 from evidence.bench.gpu_table import PEAK
-from evidence.bench.nanochat import Nanochat
+from evidence.bench.rivals import Nanochat
 from evidence.bench.token_profile import by_operator
 from minimal.bench.timing import in_turn, medians, timer, zipf
 from minimal.model.config import size as named
