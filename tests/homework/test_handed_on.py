@@ -90,14 +90,6 @@ def attention(q, k, v):
     a = z.masked_fill(~seen, -torch.inf).softmax(-1)
     return torch.einsum("bhts,bshd->bthd", a.detach(), v)
 """
-UNTAUGHT = """
-def value(self, n, h, v1, ids):
-    return self.layers[n].value(h) + self.tables[n](ids).detach()
-"""
-TWICE = """
-def row_8(n, chosen, h, x0, W):
-    return norm(x0 if n in chosen else h) @ W.T
-"""
 
 
 EPS_OUTSIDE = """
@@ -116,8 +108,6 @@ def norm(x):
         ("nb02", IN_PLACE, handed_on.IN_PLACE),
         ("nb01", HALF, handed_on.ANOTHER),
         ("nb02", EPS_OUTSIDE, handed_on.ENDLESS),
-        ("nb06", UNTAUGHT, handed_on.ANOTHER),
-        ("nb09", TWICE, handed_on.ANOTHER),
     ],
 )
 def test_an_answer_through_which_nothing_can_be_learned_is_told_why(unit, code, told, capsys):
@@ -138,6 +128,23 @@ def test_an_answer_that_takes_plain_numbers_alone_is_refused_where_they_are_lear
     )
     assert turn.your_turn("nb06", answer) is turn.solution("nb06", "with_table")
     assert handed_on.RIGHT + handed_on.LEARNED_NUMBER in capsys.readouterr().out
+
+
+UNTAUGHT = """
+def value(self, n, h, v1, ids):
+    return self.layers[n].value(h) + self.tables[n](ids).detach()
+"""
+TWICE = """
+def row_8(n, chosen, h, x0, W):
+    return norm(x0 if n in chosen else h) @ W.T
+"""
+
+
+@pytest.mark.parametrize("unit, code", [("nb06", UNTAUGHT), ("nb09", TWICE)])
+def test_a_table_that_does_not_learn_and_a_norm_done_twice_have_other_gradients(unit, code, capsys):
+    answer = written(code)
+    assert turn.your_turn(unit, answer) is turn.solution(unit, answer.__name__)
+    assert handed_on.RIGHT + handed_on.ANOTHER in capsys.readouterr().out
 
 
 def test_what_is_handed_on_is_still_the_learners(capsys):
