@@ -19,7 +19,7 @@ const SAME = `
   multi head attention, mha, heads
   perplexity, bits per byte, loss
   speedrun, modded nanogpt
-  p value, significance, significant
+  p value, significance, significant, permutation test
   copyright, licence, license
   softmax qk sqrt, scaled dot product attention, attention
   multi query attention, mqa
@@ -173,7 +173,9 @@ function searchIn(rows) {
   const names = new Set(SAME.flat().map(name => name.map(stem).join(" ")));
   function things(asked) {
     let words = lettersOf(asked);
-    const telling = words.filter(word => !FILLERS.has(word) && (word.length > 1 || /[\p{N}]/u.test(word)));
+    const named = at => at + 1 < words.length && names.has(words.slice(at, at + 2).map(stem).join(" "));  // p value
+    const telling = words.filter((word, at) =>
+      !FILLERS.has(word) && (word.length > 1 || /[\p{N}]/u.test(word) || named(at)));
     words = telling.length ? telling : words;
     const found = [], typing = /[\p{L}\p{N}_]$/u.test(asked);
     for (let at = 0; at < words.length;) {
