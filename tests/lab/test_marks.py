@@ -21,7 +21,6 @@ WITHOUT = {
     "slides/01_attention.ipynb": OF_TOYS,
     "slides/02_transformer.ipynb": "its two numbers are of single runs, marked by hand",
     "slides/11b_decode_and_the_best_kernel.ipynb": PRINTED,
-    "notebooks/evidence/questions/how_deep_may_a_value_read.ipynb": f"half recorded; {PRINTED}",
     "notebooks/evidence/questions/what_coefficients_say.ipynb": PRINTED,
     **{f"notebooks/evidence/{name}.md": ARCHIVE for name in ("ledger", "speed")},
     **{f"slides/{name}.ipynb": SPOKEN for name in ("03_inside", "04_resformer")},
