@@ -152,6 +152,11 @@ def test_a_tuned_system_has_the_rates_that_the_grids_of_its_text_chose_and_none_
         assert rates.in_words(run.overrides or None) == rates.chosen(table, plan, grid.text), plan
 
 
+def test_a_grid_that_tries_rates_has_the_name_by_which_the_choice_finds_it():
+    tries = [name for name, grid in GRIDS.items() if grid.rates == "tried"]
+    assert tries and all(name.startswith("tuning_") for name in tries)
+
+
 @pytest.mark.parametrize("text", ["code", "novel"])
 def test_rates_half_a_step_finer_lie_beside_the_chosen_and_the_best_of_all_is_taken(text):
     both = rates.means(runs(), text, rates.COARSE), rates.means(runs(), text, rates.FINER)

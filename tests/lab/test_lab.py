@@ -21,6 +21,7 @@ from evidence.lab import (
     marks,
     picture,
     quantities,
+    rates,
     record,
     runs,
 )
@@ -112,6 +113,12 @@ def test_a_lead_is_of_one_run_a_seed_and_says_what_it_lacks(table):
     assert not lead(fair, "x0-v").clear, "two seeds decide nothing"
     with pytest.raises(ValueError, match="two seeds that x0-v and standard share, got 1"):
         lead(fair[fair.seed == 3], "x0-v")
+
+
+def test_rates_that_nobody_tried_are_said_with_the_grid_that_would_try_them(table):
+    assert rates.chosen(table, "x0-v", "code") == "matrices x 2"
+    with pytest.raises(NotRecorded, match='wanted runs of mine on code that tried .* "tuning_…"'):
+        rates.chosen(table, "mine", "code")
 
 
 def test_two_states_of_the_numbers_are_not_compared(table):

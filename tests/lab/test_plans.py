@@ -6,7 +6,9 @@ import torch
 from course import records
 from evidence.lab import plans, record, studies
 from evidence.lab.asked import Grid
+from minimal.compare import runs
 from minimal.model.cache import Cache
+from minimal.training.run import TimeIsUp
 from minimal.variants import build
 
 SIZE = dict(layers=4, width=16, heads=2)
@@ -45,9 +47,9 @@ def test_what_is_learned_is_counted_once(name):
     assert more[name] - plain == 4 * each[name]
 
 
-@EACH
+@pytest.mark.parametrize("name", plans.OURS)
 def test_decode_equals_forward(name):
-    made, ids = model(plans.MIXES[name], awake=True), some()
+    made, ids = model(plans.OURS[name], awake=True), some()
     whole = made(ids)
     cache = Cache()
     parts = [made(ids[:, :5], cache=cache)]
@@ -86,6 +88,16 @@ def test_a_run_of_a_plan_of_our_own_is_recorded_with_what_it_mixes(tmp_path, mon
     assert [row["plan"] for row in rows] == ["coef-apart", "depth-apart"]
     assert all(set(row["mixed"]) == {"q", "k", "v"} and row["held_out"] for row in rows)
     assert record.missing(grid) == []
+
+
+def test_a_grid_that_runs_out_of_minutes_says_where_it_stopped(monkeypatch, capsys):
+    def out_of_time(*asked, **how):
+        raise TimeIsUp("stopped at step 9 of 500 (time is up)")
+
+    monkeypatch.setattr(runs, "cached", out_of_time)
+    grid = Grid("few", "few", "code", (0,), {}, [dict(plan="coef-apart")])
+    assert record.record(grid, "a test") == 1
+    assert "coef-apart           seed 0: stopped at step 9 of 500" in capsys.readouterr().out
 
 
 def test_what_passes_of_a_value_is_its_number_or_its_gradient():

@@ -9,9 +9,11 @@ import time
 from types import SimpleNamespace
 
 import nbformat
+import pandas as pd
 import pytest
 
 from course import figures, records, work
+from evidence import lab
 from evidence.lab import marks, quantities
 from evidence.lab.asked import grids
 from notebooks import run
@@ -110,7 +112,7 @@ def test_a_learner_finds_it_beside_the_notebooks_and_its_links_lead_somewhere(pa
 
 
 OWN = dict(  # a question of one's own to each
-    best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
+    best_rates=dict(first=5, last=7, rates="tuned", system="engram", over="bov-fixed"),
     does_it_last=dict(on="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
     how_deep_may_a_value_read=dict(on="novel", seeds=3, system="upstream-8", over="standard"),
     made_up_texts=dict(study="many_answers", system="svformer", over="standard"),
@@ -149,6 +151,22 @@ def test_one_asks_with_values_of_ones_own_and_waits_for_seconds(path):
     spent = warm.in_a_fork(ran)
     assert isinstance(spent, float), spent
     assert spent < CPU_SECONDS
+
+
+def test_a_tuned_system_is_ranked_without_a_name_on_the_texts_that_it_has(monkeypatch):
+    table = lab.runs()
+    tuned = table[(table.rates == "tuned") & (table.plan == "resformer") & (table.text == "code")]
+    more = pd.concat([table, tuned.assign(plan="mine", cell="mine")], ignore_index=True)
+    monkeypatch.setattr(lab, "runs", lambda: more)
+    notebook, named = nbformat.read(run.QUESTIONS / "best_rates.ipynb", 4), {}
+    for cell in run.code(notebook):
+        exec(cell.source, named)
+        if "orders" in named:
+            break
+    ahead, both = named["ahead"], named["both"]
+    assert ahead["code"]["lead"]["mine"] == ahead["code"]["lead"]["resformer"]
+    assert "mine" not in ahead["novel"].index and "mine" not in both
+    assert "of 18: " in named["title"] and len(both) == 17
 
 
 def test_what_is_not_recorded_is_said_and_what_comes_is_drawn_and_judged(

@@ -207,3 +207,11 @@ PASSED |= {f"x0-{way}": mixed_with(partial(PassedInput, way), 0.5, 0.5, tie=True
 
 for _name, _value in dict(detached=DETACHED, **PASSED).items():
     TWISTS[_name] = dict(line=place(after_first, value=_value))
+
+
+# ---- what a grid may name beside PLANS -----------------------------------------------------------
+
+# A value source that is tried is a class above, and a line here: "mine": Plan(…, name="mine").
+OURS = {
+    **MIXES,
+}

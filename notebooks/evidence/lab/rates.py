@@ -5,6 +5,7 @@ chosen(runs, "x0-v", "code")    the rates with the lowest of these
 """
 
 from evidence.lab.asked import MATRICES
+from evidence.lab.comparison import NotRecorded
 from minimal.training import recipes
 
 RECIPE = recipes.RECIPES["course"]
@@ -32,7 +33,13 @@ def means(runs, text, grids=COARSE):
 
 
 def chosen(runs, plan, text):
-    return means(runs, text)[plan].idxmin()
+    found = means(runs, text)
+    if plan not in found:
+        raise NotRecorded(
+            f"wanted runs of {plan} on {text} that tried rates, got none: ask for them in a grid "
+            f'"tuning_…" with rates = "tried", and record it whole'
+        )
+    return found[plan].idxmin()
 
 
 def gain_of_tuning(runs, plan, text):

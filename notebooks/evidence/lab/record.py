@@ -71,7 +71,7 @@ def ready(run):
     from evidence.lab import plans
     from evidence.measured import derived  # noqa: F401 whose names of texts are then known
 
-    return replace(run, plan=plans.MIXES.get(run.plan, run.plan))
+    return replace(run, plan=plans.OURS.get(run.plan, run.plan))
 
 
 def check_machine(grid, machine):
@@ -120,7 +120,8 @@ def record(grid, command, until=float("inf")):
             result = cached(
                 ready(run), None if left == float("inf") else left / 60, True, wait=False
             )
-        except TimeIsUp:
+        except TimeIsUp as why:
+            print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
             break
         except Diverged as why:  # it must not block the runs behind it
             print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)

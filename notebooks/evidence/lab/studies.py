@@ -64,7 +64,7 @@ def loaded(result):
     handed over."""
     from minimal.train import load
 
-    return load(result["folder"], plan=plans.MIXES.get(result["run"]["plan"]))
+    return load(result["folder"], plan=plans.OURS.get(result["run"]["plan"]))
 
 
 def trained(result, texts=16):
