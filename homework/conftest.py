@@ -30,9 +30,7 @@ def pytest_addoption(parser):
         "(default: the first, once you have tried)",
     )
     group.addoption(
-        "--why",
-        action="store_true",
-        help="say again why what you have earned is right",
+        "--why", action="store_true", help="say again why what you have earned is right"
     )
     group.addoption(
         "--card",

@@ -27,10 +27,7 @@ def late(r):
     return T, S, int(r.integers(S - T + 2, S))
 
 
-@unit.exercise(
-    Part("as many queries as keys", 4, square),
-    Part("fewer queries than keys", 4, late),
-)
+@unit.exercise(Part("as many queries as keys", 4, square), Part("fewer queries than keys", 4, late))
 def prefix_mask(T, S, prefix):
     """(T,S) of bool, True where query t may see key s.
 
@@ -340,10 +337,7 @@ def halves(size):
     return lambda r: (*half(r), *half(r))
 
 
-@unit.exercise(
-    Part("small sums", 4, halves(0)),
-    Part("sums too large for exp", 4, halves(500)),
-)
+@unit.exercise(Part("small sums", 4, halves(0)), Part("sums too large for exp", 4, halves(500)))
 def merge(out_a, lse_a, out_b, lse_b):
     """Attention over all keys from attention over two halves of them: out (…,E) and lse (…) of each
     half -> (out, lse) of both.
@@ -470,10 +464,7 @@ def sizes(r, context):
     return r.integers(2, 30), width, heads, groups, hidden, r.integers(1000, 60000), asked
 
 
-@unit.exercise(
-    Part("the matrices (context 0)", 4, sizes(0)),
-    Part("with attention", 4, sizes(1)),
-)
+@unit.exercise(Part("the matrices (context 0)", 4, sizes(0)), Part("with attention", 4, sizes(1)))
 def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
     """FLOPs of training on one token (a whole number), by the usual count, of a Llama-like model:
     `heads` query heads share `groups` key/value heads, all C / heads wide; SwiGLU with three

@@ -196,8 +196,7 @@ def decaying(r, T, D):
 
 
 @unit.exercise(
-    Part("many tokens", 4, decaying(12, 8)),
-    Part("fewer tokens than dimensions", 4, decaying(7, 9)),
+    Part("many tokens", 4, decaying(12, 8)), Part("fewer tokens than dimensions", 4, decaying(7, 9))
 )
 def directions(v, share):
     """How many directions do a text's values use? v (B,T,D), share a number between 0 and 1 -> two

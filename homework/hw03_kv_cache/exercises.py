@@ -327,10 +327,7 @@ def heard(q, k, v):
     return np.stack([causal_weights(a, b) @ c for a, b, c in zip(q, k, v, strict=True)])
 
 
-@unit.exercise(
-    Part("one layer", 4, stack(1)),
-    Part("several layers", 8, stack(3)),
-)
+@unit.exercise(Part("one layer", 4, stack(1)), Part("several layers", 8, stack(3)))
 def svformer(x, wq, wk, wv, wo):
     """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) ->
     (B,T,C).

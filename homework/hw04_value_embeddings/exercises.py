@@ -229,8 +229,7 @@ def sigmoid(z):
 
 
 @unit.exercise(
-    Part("a gate that has learned nothing", 4, gating(0)),
-    Part("any gate", 6, gating(1)),
+    Part("a gate that has learned nothing", 4, gating(0)), Part("any gate", 6, gating(1))
 )
 def gated_value(v, ve, x, w):
     """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve
@@ -291,8 +290,7 @@ def sized(r, unit_size):
 
 
 @unit.exercise(
-    Part("embeddings of size one", 4, sized(True)),
-    Part("embeddings of any size", 6, sized(False)),
+    Part("embeddings of size one", 4, sized(True)), Part("embeddings of any size", 6, sized(False))
 )
 def contribution(v, ve, s0, s1):
     """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve
@@ -575,8 +573,7 @@ def lookups(r, repeat):
 
 
 @unit.exercise(
-    Part("every token once", 4, lookups(False)),
-    Part("tokens that come again", 8, lookups(True)),
+    Part("every token once", 4, lookups(False)), Part("tokens that come again", 8, lookups(True))
 )
 def lambda_gradients(ids, table, v, s0, s1, dout):
     """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table

@@ -77,10 +77,7 @@ def layer(T, M):
     return lambda r: (r.normal(size=(2, T, 6)), *(0.5 * x for x in normals(r, *matrices)))
 
 
-@unit.exercise(
-    Part("one token", 4, layer(1, 2)),
-    Part("a sequence", 10, layer(5, 3)),
-)
+@unit.exercise(Part("one token", 4, layer(1, 2)), Part("a sequence", 10, layer(5, 3)))
 def dva(x, wq, wk, wv, wqr, wkr):
     """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
     (C,C), wqr, wkr (M,C,C) -> (B,T,C).
@@ -295,8 +292,7 @@ def weighted(r, sharp):
 
 
 @unit.exercise(
-    Part("weights that pick one key", 4, weighted(60)),
-    Part("soft weights", 8, weighted(1)),
+    Part("weights that pick one key", 4, weighted(60)), Part("soft weights", 8, weighted(1))
 )
 def dva_backward(A, v, qr, kr, dout):
     """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C)
@@ -349,8 +345,7 @@ def step(S):
 
 
 @unit.exercise(
-    Part("the first token, from empty caches", 4, step(0)),
-    Part("a later token", 8, step(4)),
+    Part("the first token, from empty caches", 4, step(0)), Part("a later token", 8, step(4))
 )
 def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
     """One decode step of DVA: five new rows (B,1,C), three caches (B,S,C), S may be 0 -> (out
@@ -439,8 +434,7 @@ def same_function(answer, w1, b1, w2, b2):
 
 
 @unit.exercise(
-    Part("without biases", 4, mlp(0), same_function),
-    Part("with biases", 6, mlp(1), same_function),
+    Part("without biases", 4, mlp(0), same_function), Part("with biases", 6, mlp(1), same_function)
 )
 def latent_set(w1, b1, w2, b2):
     """An MLP as attention to a set of latents. Given x -> relu(x w1ᵀ + b1) w2ᵀ + b2, with w1 (F,C),

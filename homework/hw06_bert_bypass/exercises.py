@@ -23,8 +23,7 @@ def encoder(r, alpha):
 
 
 @unit.exercise(
-    Part("without the bypass", 4, encoder([0.0, 0.0])),
-    Part("with it", 10, encoder([0.5, -0.8])),
+    Part("without the bypass", 4, encoder([0.0, 0.0])), Part("with it", 10, encoder([0.5, -0.8]))
 )
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
     """Encoder attention with the value bypass V' = x wv + alpha relu(x), an alpha for every head,

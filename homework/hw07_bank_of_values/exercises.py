@@ -206,8 +206,7 @@ def embedded(C, E):
 
 
 @unit.exercise(
-    Part("as many columns", 4, embedded(5, 5)),
-    Part("a narrower value", 4, embedded(6, 4)),
+    Part("as many columns", 4, embedded(5, 5)), Part("a narrower value", 4, embedded(6, 4))
 )
 def aligned_table(embedding, w):
     """One table for n layers, as near to all as it can be: layer i's own table would have the rows
@@ -260,10 +259,7 @@ def lookup(r, T, S):
     return q, k, r.integers(0, 6, (2, S)), r.normal(size=(11, 3, 5)), 2.5
 
 
-@unit.exercise(
-    Part("a whole sequence", 7, lookup(6, 6)),
-    Part("behind a cache", 7, lookup(2, 7)),
-)
+@unit.exercise(Part("a whole sequence", 7, lookup(6, 6)), Part("behind a cache", 7, lookup(2, 7)))
 def bov_attention(q, k, ids, table, gamma):
     """Causal attention with grouped heads whose values are looked up: q (B,T,H,D), k (B,S,G,D), ids
     (B,S), table (V,G,D), gamma a number -> (B,T,H,D).
@@ -329,8 +325,7 @@ def masses(r, distinct):
 
 
 @unit.exercise(
-    Part("every token once", 3, masses(True)),
-    Part("tokens that come again", 7, masses(False)),
+    Part("every token once", 3, masses(True)), Part("tokens that come again", 7, masses(False))
 )
 def histogram_decode(weights, ids, table, gamma):
     """Decode without any values, and read only the rows in use: how much attention falls on each
@@ -454,10 +449,7 @@ def model(r, batch):
     return layers, deep, texts, positions, vocabulary, kv, C, 2, id_bytes
 
 
-@unit.exercise(
-    Part("one sequence", 4, model(1)),
-    Part("a batch", 8, model(0)),
-)
+@unit.exercise(Part("one sequence", 4, model(1)), Part("a batch", 8, model(0)))
 def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
     layers that share `tables` tables: Eq 6, done exactly.

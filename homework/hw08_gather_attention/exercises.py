@@ -458,8 +458,7 @@ def spoken(r, distinct):
 
 
 @unit.exercise(
-    Part("all tokens distinct", 4, spoken(True)),
-    Part("tokens that repeat", 8, spoken(False)),
+    Part("all tokens distinct", 4, spoken(True)), Part("tokens that repeat", 8, spoken(False))
 )
 def histogram_decode(scores, ids, table, gain):
     """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a
@@ -525,10 +524,7 @@ def attended(r, gain):
     return P / P.sum(1, keepdims=True), dout, r.choice([1, 4, 6], 8), r.normal(size=(9, 4)), gain
 
 
-@unit.exercise(
-    Part("a gain", 5, attended(1.6)),
-    Part("a gain of zero", 5, attended(0.0)),
-)
+@unit.exercise(Part("a gain", 5, attended(1.6)), Part("a gain of zero", 5, attended(0.0)))
 def table_gradient(P, dout, ids, table, gain):
     """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a
     number.

@@ -397,8 +397,7 @@ def points(*shape):
 
 
 @unit.exercise(
-    Part("a few points", 1, points(4)),
-    Part("as many angles as points", 1, points(2, 3, 4)),
+    Part("a few points", 1, points(4)), Part("as many angles as points", 1, points(2, 3, 4))
 )
 def turn_pair(x1, x2, angle):
     """The points (x1, x2) turned by their angles -> (y1, y2): y1 = x1 cos + x2 sin, and
@@ -608,8 +607,7 @@ def step(S):
 
 
 @unit.exercise(
-    Part("the first token, from an empty cache", 1, step(0)),
-    Part("a later token", 1, step(5)),
+    Part("the first token, from an empty cache", 1, step(0)), Part("a later token", 1, step(5))
 )
 def decode_step(q, k, v, k_cache, v_cache):
     """One new token: q, k, v (B, 1, H, D) and caches (B, S, H, D), S may be 0 -> (out, k_cache,

@@ -146,10 +146,7 @@ def a_model(layers):
     return lambda r: (models.GPT(r, layers), r.integers(0, 7, (2, 5)))
 
 
-@unit.exercise(
-    Part("one layer", 1, a_model(1)),
-    Part("three layers", 3, a_model(3)),
-)
+@unit.exercise(Part("one layer", 1, a_model(1)), Part("three layers", 3, a_model(3)))
 def forward(self, ids):
     """The scores of a GPT for every next token: ids (B, T) -> (B, T, V).
 
@@ -239,10 +236,7 @@ def to_train(r, many):
     return model, optimizer, models.Batches(pairs, model)
 
 
-@unit.exercise(
-    Part("two batches", 1, to_train(2)),
-    Part("five batches", 3, to_train(5)),
-)
+@unit.exercise(Part("two batches", 1, to_train(2)), Part("five batches", 3, to_train(5)))
 def training(model, optimizer, batches):
     """Train a model: a step of the optimizer for every (ids, targets) of batches, in their order.
 
@@ -410,8 +404,7 @@ def matrix(rows, columns, rounds):
 
 
 @unit.exercise(
-    Part("one round", 1, matrix(4, 6, FIVE[1:2])),
-    Part("five rounds", 1, matrix(3, 6, FIVE)),
+    Part("one round", 1, matrix(4, 6, FIVE[1:2])), Part("five rounds", 1, matrix(3, 6, FIVE))
 )
 def orthogonal(G, rounds):
     """G (rows, columns) -> the same directions with every singular value brought near 1.

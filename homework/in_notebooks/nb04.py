@@ -66,10 +66,7 @@ def two_layers(r, same_keys):
     return q, k, v, k.copy() if same_keys else k_m, v_m
 
 
-@unit.exercise(
-    Part("equal keys", 1, two_layers(True)),
-    Part("two layers", 2, two_layers(False)),
-)
+@unit.exercise(Part("equal keys", 1, two_layers(True)), Part("two layers", 2, two_layers(False)))
 def two_layer_attention(q, k, v, k_m, v_m):
     """Causal attention to two layers with one softmax (Eq 2), all (B, T, H, D) -> (B, T, H, D):
     queries, keys and values of layer n, keys and values of layer m. A query sees, in either layer,
@@ -138,10 +135,7 @@ def a_layer(r, T, lam):
     return np.array(heads), v, v1, lam
 
 
-@unit.exercise(
-    Part("a single token", 1, a_layer(1, 0.4)),
-    Part("a text", 2, a_layer(5, 0.3)),
-)
+@unit.exercise(Part("a single token", 1, a_layer(1, 0.4)), Part("a text", 2, a_layer(5, 0.3)))
 def neutreno(A, v, v1, lam):
     """NeuTRENO's output (A - lam I) V_n + lam V_1: A (B, H, T, T), v and v1 (B, T, H, D), lam a
     number -> (B, T, H, D)."""
@@ -194,8 +188,7 @@ def shares(r, by_head):
 
 
 @unit.exercise(
-    Part("all heads alike", 1, shares(False)),
-    Part("a share for each head", 2, shares(True)),
+    Part("all heads alike", 1, shares(False)), Part("a share for each head", 2, shares(True))
 )
 def learned_mix(v, v1, a, b):
     """Shares that are learned, one of each kind for a head: a V_n + b V_1, from v and v1 (B, T, H,

@@ -138,8 +138,7 @@ def a_plan(r, shared):
 
 
 @unit.exercise(
-    Part("nothing is shared", 1, a_plan(False)),
-    Part("some layers read others", 2, a_plan(True)),
+    Part("nothing is shared", 1, a_plan(False)), Part("some layers read others", 2, a_plan(True))
 )
 def bytes_a_token(keys, values, groups, width, size):
     """Bytes that a token leaves behind in the cache, a whole number. keys, values: whose rows each
@@ -260,8 +259,7 @@ def a_step(S):
 
 
 @unit.exercise(
-    Part("the first token, from an empty cache", 1, a_step(0)),
-    Part("a later token", 2, a_step(5)),
+    Part("the first token, from an empty cache", 1, a_step(0)), Part("a later token", 2, a_step(5))
 )
 def deep_step(q, k, keys, value):
     """A deep layer of SVFormer decodes one token: (output (B, 1, H, D), keys (B, S + 1, H, D)).

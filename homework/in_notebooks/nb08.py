@@ -22,8 +22,7 @@ def thrown(r, special):
 
 
 @unit.exercise(
-    Part("ordinary pieces", 1, thrown(False)),
-    Part("with special pieces", 1, thrown(True)),
+    Part("ordinary pieces", 1, thrown(False)), Part("with special pieces", 1, thrown(True))
 )
 def hide(ids, dice, ordinary, others, mask):
     """BERT's masking with one die in [0, 1) for each piece: all (B, T), `ordinary` of bool, `mask`

@@ -153,8 +153,7 @@ def plan(r, sign):
 
 
 @unit.exercise(
-    Part("a plan with more parameters", 1, plan(1)),
-    Part("a plan with fewer", 1, plan(-1)),
+    Part("a plan with more parameters", 1, plan(1)), Part("a plan with fewer", 1, plan(-1))
 )
 def equal_width(layers, width, hidden, extra):
     """The width of the feed-forward networks, to the nearest unit, with which a plan has as many
@@ -220,10 +219,7 @@ def groups(r, features, means):
     return (3 + token[which] + r.normal(size=(13, features))) * scale, 5 * which + 2
 
 
-@unit.exercise(
-    Part("one feature", 1, groups(1, 1.0)),
-    Part("several features", 1, groups(3, 1.0)),
-)
+@unit.exercise(Part("one feature", 1, groups(1, 1.0)), Part("several features", 1, groups(3, 1.0)))
 def explained(y, ids):
     """The share of y's variance that the token explains, as a number: y (N,F), ids (N,).
 

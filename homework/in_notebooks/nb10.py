@@ -18,8 +18,7 @@ def looked_up(r, T, S):
 
 
 @unit.exercise(
-    Part("a whole text", 1, looked_up(6, 6)),
-    Part("new tokens behind a cache", 1, looked_up(2, 7)),
+    Part("a whole text", 1, looked_up(6, 6)), Part("new tokens behind a cache", 1, looked_up(2, 7))
 )
 def bank_layer(q, k, ids, table, gain, scale):
     """Causal attention whose values are rows of a table: q (B,T,H,D), k (B,S,H,D), ids (B,S), table

@@ -29,7 +29,7 @@ def dial(r, n, j):
 
 
 @unit.exercise(
-    Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)]),
+    Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)])
 )
 def upstream(streams, n, j, w):
     """(B, T, E): the values of layer n, made of the stream that enters layer j; of the layer's own
