@@ -1,5 +1,4 @@
-"""What is attention, index by index? The slow float64 forms that oracles share: one sum a line,
-nothing clever."""
+"""What is attention, index by index? The slow float64 forms that oracles share: a sum a line."""
 
 import numpy as np
 
@@ -32,8 +31,7 @@ def causal_weights(q, k):
 
 
 def causal_attention(q, k, v):
-    """(B,T,H,E) from q (B,T,H,D), k (B,S,G,D) and v (B,S,G,E): query head h reads key head
-    h // (H // G)."""
+    """(B,T,H,E) of q (B,T,H,D), k (B,S,G,D), v (B,S,G,E): head h reads key head h // (H // G)."""
     B, T, H, _ = q.shape
     share, out = H // k.shape[2], np.zeros((B, T, H, v.shape[-1]))
     for b, h in np.ndindex(B, H):

@@ -1,5 +1,4 @@
-"""What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why,
-next hint."""
+"""What does a learner see after `pytest homework/hw03_kv_cache`? A card: points, why, next hint."""
 
 import re
 import textwrap
@@ -30,9 +29,7 @@ def pytest_addoption(parser):
         "(default: the first, once you have tried)",
     )
     group.addoption(
-        "--why",
-        action="store_true",
-        help="say again why what you have earned is right",
+        "--why", action="store_true", help="say again why what you have earned is right"
     )
     group.addoption(
         "--card",

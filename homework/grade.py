@@ -151,11 +151,7 @@ def grade(unit, source, seed, way, seconds=10, memory=4, most=150, kept=(), hear
 
 def results(unit, rows, spent, seed, note=""):
     """Gradescope's results.json. Without rows: valid, says what happened, and holds no mark."""
-    known = dict(
-        execution_time=int(spent),
-        stdout_visibility="hidden",
-        extra_data=dict(seed=seed),
-    )
+    known = dict(execution_time=int(spent), stdout_visibility="hidden", extra_data=dict(seed=seed))
     if rows is None:
         nothing = dict(name="grader error", score=0, max_score=0, status="failed", output=MISHAP)
         return dict(output=f"{MISHAP}{note and f' ({note})'}", tests=[nothing], **known)

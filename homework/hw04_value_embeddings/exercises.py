@@ -122,8 +122,7 @@ after: v has a root mean square of 1 in every head when it is mixed; ve has what
     | be. So s1 alone does not say how much arrives: a table twice as large with half of s1 gives
     | the same value. In the package minimal/model/values.py: Mix joins the two, and the norm of v
     | is in minimal/model/values.py: Own.through.
- 6 | your heads take the table's heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
-   | 1, 2, 2)
+ 6 | your heads take table heads by turns (0, 1, 2, 0, 1, 2); neighbours share (0, 0, 1, 1, 2, 2)
      h * G // H => h % G
 10 | v is RMS-normalised in every head before it is mixed (the blog's formula leaves that out)
      normed(v) => v
@@ -229,8 +228,7 @@ def sigmoid(z):
 
 
 @unit.exercise(
-    Part("a gate that has learned nothing", 4, gating(0)),
-    Part("any gate", 6, gating(1)),
+    Part("a gate that has learned nothing", 4, gating(0)), Part("any gate", 6, gating(1))
 )
 def gated_value(v, ve, x, w):
     """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve
@@ -291,8 +289,7 @@ def sized(r, unit_size):
 
 
 @unit.exercise(
-    Part("embeddings of size one", 4, sized(True)),
-    Part("embeddings of any size", 6, sized(False)),
+    Part("embeddings of size one", 4, sized(True)), Part("embeddings of any size", 6, sized(False))
 )
 def contribution(v, ve, s0, s1):
     """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve
@@ -310,8 +307,7 @@ def contribution(v, ve, s0, s1):
 unit.mistakes("""
 takes: medium, 10 minutes
 hint: The first number needs the two lambdas and nothing else.
-hint: For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 ve);
-    | then the mean.
+hint: |s1 ve| / (|s0 rmsnorm(v)| + |s1 ve|), lengths for every token and head; then the mean.
 after: In the first part ve has a root mean square of one, like the normalised v, so both vectors
     | are equally long, the lengths cancel and only the lambdas are left. Otherwise the ratio of the
     | lambdas is no share of anything. notebooks/evidence/lab/studies.py: layer_shares
@@ -455,8 +451,7 @@ after: What is scheduled is how far a query looks back, in whole blocks; the len
     max(1, math.ceil(raw / block)) => max(0, math.floor((raw - 1) / block))
 4 | at step 0 the curve is 0, but a window has at least one block
     max(1 => max(0
-4 | you cut the window at `longest`; where that is no multiple of `block`, the last window is the
-  | multiple above it
+4 | you cut the window at `longest`; wanted the multiple of `block` at or above it
     block * max(1, math.ceil(raw / block)) => min(longest, block * max(1, math.ceil(raw / block)))
 4 | steps count from 0: x is step / steps
     step / steps => (step - 1) / steps
@@ -575,8 +570,7 @@ def lookups(r, repeat):
 
 
 @unit.exercise(
-    Part("every token once", 4, lookups(False)),
-    Part("tokens that come again", 8, lookups(True)),
+    Part("every token once", 4, lookups(False)), Part("tokens that come again", 8, lookups(True))
 )
 def lambda_gradients(ids, table, v, s0, s1, dout):
     """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table

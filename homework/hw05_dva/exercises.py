@@ -41,8 +41,7 @@ after: v_j varies with the key alone, the product with both, so T times S vector
     | write all of them down. Shared modifier keys answer a question of notebook 07: the third
     | stream of the cache is then as much smaller as there are fewer heads in it.
     | minimal/model/attention.py: Pairs does write them down, the slow reference for the layer.
-8 | your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1, 1,
-  | 2, 2)
+8 | your heads take modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share (0, 0, 1, 1, 2, 2)
     h // (H // G) => h % G
 8 | your first two dimensions are (keys, queries); wanted (queries, keys)
     return out => return out.swapaxes(0, 1)
@@ -77,10 +76,7 @@ def layer(T, M):
     return lambda r: (r.normal(size=(2, T, 6)), *(0.5 * x for x in normals(r, *matrices)))
 
 
-@unit.exercise(
-    Part("one token", 4, layer(1, 2)),
-    Part("a sequence", 10, layer(5, 3)),
-)
+@unit.exercise(Part("one token", 4, layer(1, 2)), Part("a sequence", 10, layer(5, 3)))
 def dva(x, wq, wk, wv, wqr, wkr):
     """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
     (C,C), wqr, wkr (M,C,C) -> (B,T,C).
@@ -171,9 +167,8 @@ takes: easy, 4 minutes
 hint: All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.
 hint: For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.
 after: For one sequence of 512, width 768 and float32, all v_ij are 805 MB and the factored form
-    | makes 4.2 MB, 192 times less: so the pair itself is cheap once it is written well. The two
-    | forms are minimal/model/attention.py: Pairs and minimal/model/attention.py: Dynamic, and a
-    | test holds that they agree.
+    | makes 4.2 MB, 192 times less: so the pair itself is cheap if it is written well. A test holds
+    | that minimal/model/attention.py: Pairs and minimal/model/attention.py: Dynamic agree.
 8 | those are elements; a byte count multiplies by the size of one
     width * size => width
     and: width) * size => width)
@@ -295,8 +290,7 @@ def weighted(r, sharp):
 
 
 @unit.exercise(
-    Part("weights that pick one key", 4, weighted(60)),
-    Part("soft weights", 8, weighted(1)),
+    Part("weights that pick one key", 4, weighted(60)), Part("soft weights", 8, weighted(1))
 )
 def dva_backward(A, v, qr, kr, dout):
     """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C)
@@ -349,8 +343,7 @@ def step(S):
 
 
 @unit.exercise(
-    Part("the first token, from empty caches", 4, step(0)),
-    Part("a later token", 8, step(4)),
+    Part("the first token, from empty caches", 4, step(0)), Part("a later token", 8, step(4))
 )
 def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
     """One decode step of DVA: five new rows (B,1,C), three caches (B,S,C), S may be 0 -> (out
@@ -371,8 +364,7 @@ hint: Three streams grow by one row: k, v and kr. qr is used once and forgotten.
 hint: out = weights @ v + qr * (weights @ kr), with one row of weights.
 after: Three streams grow: k, v and kr, where a standard layer has two, so its cache is half as
     | large again. qr is used once and forgotten; qr * kr cannot be cached, because a later query
-    | brings a qr of its own. In the package the third stream is kept by minimal/model/attention.py:
-    | Dynamic.modifiers.
+    | brings its own. minimal/model/attention.py: Dynamic.modifiers keeps the third stream.
 in: causal_weights
  8 | you used the new kr alone; the modifier keys of all earlier tokens must be cached too
      A @ others[b] => kr[b]
@@ -439,8 +431,7 @@ def same_function(answer, w1, b1, w2, b2):
 
 
 @unit.exercise(
-    Part("without biases", 4, mlp(0), same_function),
-    Part("with biases", 6, mlp(1), same_function),
+    Part("without biases", 4, mlp(0), same_function), Part("with biases", 6, mlp(1), same_function)
 )
 def latent_set(w1, b1, w2, b2):
     """An MLP as attention to a set of latents. Given x -> relu(x w1ᵀ + b1) w2ᵀ + b2, with w1 (F,C),
@@ -454,8 +445,7 @@ def latent_set(w1, b1, w2, b2):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention
-    | weight that nobody normalised.
+hint: Row f of w1 is a key, column f of w2 its value, relu of their product an unnormalised weight.
 hint: x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.
 hint: b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and relu(1) = 1.
 after: Row f of w1 is a key, column f of w2 its value, and relu of their product a weight that
@@ -559,8 +549,7 @@ def reading_counter_example():
 unit.mistakes("""
 takes: medium, 10 minutes
 hint: Try each sentence on two queries that weigh two keys alike.
-hint: With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal
-    | weights then get equal outputs.
+hint: With r_j = qr_j * kr_j key j has one modified value: equal weights then give equal outputs.
 hint: Give the two queries different qr, and keys whose kr does not vanish.
 after: With the product taken position by position, key j has one modified value for everybody:
     | equal rows of weights then give equal outputs, and the layer is a standard one with other
@@ -617,8 +606,7 @@ def dva_tiles(scores, v, qr, kr, tile):
 
 unit.mistakes(r"""
 takes: stretch, 29 minutes
-hint: hw01's online softmax with two running outputs, one for v and one for kr, that share the
-    | maximum and the sum.
+hint: hw01's online softmax with two outputs, for v and for kr, that share the maximum and the sum.
 hint: The gate waits outside: after each tile, (o_v + qr * o_kr) / total.
 after: Both streams share the maximum and the sum, and the gate waits outside, because it does not
     | depend on the key. One solution merges whole outputs by their lse, which is allowed because

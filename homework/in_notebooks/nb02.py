@@ -48,8 +48,7 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
 3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-30)
-3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
-  | square, measured from zero
+3 | the standard deviation is measured from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
 3 | you divided by .std(), measured from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
@@ -146,10 +145,7 @@ def a_model(layers):
     return lambda r: (models.GPT(r, layers), r.integers(0, 7, (2, 5)))
 
 
-@unit.exercise(
-    Part("one layer", 1, a_model(1)),
-    Part("three layers", 3, a_model(3)),
-)
+@unit.exercise(Part("one layer", 1, a_model(1)), Part("three layers", 3, a_model(3)))
 def forward(self, ids):
     """The scores of a GPT for every next token: ids (B, T) -> (B, T, V).
 
@@ -239,10 +235,7 @@ def to_train(r, many):
     return model, optimizer, models.Batches(pairs, model)
 
 
-@unit.exercise(
-    Part("two batches", 1, to_train(2)),
-    Part("five batches", 3, to_train(5)),
-)
+@unit.exercise(Part("two batches", 1, to_train(2)), Part("five batches", 3, to_train(5)))
 def training(model, optimizer, batches):
     """Train a model: a step of the optimizer for every (ids, targets) of batches, in their order.
 
@@ -342,8 +335,7 @@ hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m
     and: b2**step => b2 ** (step - 1)
 2 | you divided by the mean square; divide by its root
     np.sqrt(square) => square
-2 | you added decay * p to the gradient: that is Adam with L2. In AdamW the pull goes past both
-  | means: p * (1 - lr * decay)
+2 | you added decay * p to the gradient: Adam with L2. AdamW pulls p itself: p * (1 - lr * decay)
     b1, b2 = betas => b1, b2 = betas\ng = g + decay * p
     and: p = p * (1 - lr * decay) =>
 2 | the pull towards zero is missing: p * (1 - lr * decay)
@@ -410,8 +402,7 @@ def matrix(rows, columns, rounds):
 
 
 @unit.exercise(
-    Part("one round", 1, matrix(4, 6, FIVE[1:2])),
-    Part("five rounds", 1, matrix(3, 6, FIVE)),
+    Part("one round", 1, matrix(4, 6, FIVE[1:2])), Part("five rounds", 1, matrix(3, 6, FIVE))
 )
 def orthogonal(G, rounds):
     """G (rows, columns) -> the same directions with every singular value brought near 1.

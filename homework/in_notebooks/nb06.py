@@ -87,10 +87,7 @@ def look_up(r, weights):
     return v, table, ids, *(r.uniform(0.3, 0.9, 2) + [0, 1] if weights else (1.0, 1.0))
 
 
-@unit.exercise(
-    Part("weights of one", 1, look_up(False)),
-    Part("other weights", 1, look_up(True)),
-)
+@unit.exercise(Part("weights of one", 1, look_up(False)), Part("other weights", 1, look_up(True)))
 def with_table(v, table, ids, a, b):
     """a v + b E[id]: values v (B, T, H, D), a table of one row a token (V, H, D), ids (B, T), two
     numbers -> (B, T, H, D).
@@ -148,8 +145,7 @@ def streams(r, skip):
 
 
 @unit.exercise(
-    Part("a layer without a skip", 1, streams(False)),
-    Part("a layer with a skip", 1, streams(True)),
+    Part("a layer without a skip", 1, streams(False)), Part("a layer with a skip", 1, streams(True))
 )
 def enter_layer(x, x0, early, r, z, w):
     """What a layer reads. First the skip: w times an earlier layer's output is added to the stream.
@@ -194,8 +190,7 @@ def run_of(r, falls):
 
 
 @unit.exercise(
-    Part("a constant rate", 1, run_of(False)),
-    Part("a rate that falls", 1, run_of(True)),
+    Part("a constant rate", 1, run_of(False)), Part("a rate that falls", 1, run_of(True))
 )
 def furthest(lr, steps, falling):
     """The sum of a run's learning rates: lr at the start, the same until step number
@@ -329,8 +324,7 @@ def gates(r, width):
 
 
 @unit.exercise(
-    Part("a stream of twelve features", 1, gates(12)),
-    Part("a wider stream", 1, gates(20)),
+    Part("a stream of twelve features", 1, gates(12)), Part("a wider stream", 1, gates(20))
 )
 def gated_value(v, table, ids, h, W):
     """v + g E[id] with a gate g for every token and head: 3 times the sigmoid of W times the first

@@ -139,10 +139,7 @@ def matrices(still):
     return lambda r: (*r.normal(size=(2, 5, 5)), np.ones(5) if still else r.normal(size=5))
 
 
-@unit.exercise(
-    Part("a gate of ones", 1, matrices(True)),
-    Part("another gate", 1, matrices(False)),
-)
+@unit.exercise(Part("a gate of ones", 1, matrices(True)), Part("another gate", 1, matrices(False)))
 def folded(W_V, W_KR, c):
     """One value matrix (C, C) in the place of two, where every query has the same gate c (C,): with
     it, ordinary attention makes what A (h W_V) + c * (A (h W_KR)) makes.
@@ -187,10 +184,7 @@ def shape(r, layers):
     return numbers[0], 64 * numbers[1], numbers[2], 64 * numbers[3]
 
 
-@unit.exercise(
-    Part("no layer", 1, shape((0, 1))),
-    Part("several layers", 1, shape((2, 13))),
-)
+@unit.exercise(Part("no layer", 1, shape((0, 1))), Part("several layers", 1, shape((2, 13))))
 def dva_parameters(layers, width, vocab, context):
     """How many parameters has a DVA model in GPT-2's style? An embedding and a head of its own,
     (vocab, C) each; learned positions (context, C). In every layer one LayerNorm (scale and shift)

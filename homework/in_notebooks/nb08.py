@@ -22,8 +22,7 @@ def thrown(r, special):
 
 
 @unit.exercise(
-    Part("ordinary pieces", 1, thrown(False)),
-    Part("with special pieces", 1, thrown(True)),
+    Part("ordinary pieces", 1, thrown(False)), Part("with special pieces", 1, thrown(True))
 )
 def hide(ids, dice, ordinary, others, mask):
     """BERT's masking with one die in [0, 1) for each piece: all (B, T), `ordinary` of bool, `mask`
@@ -57,8 +56,7 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     np.where(chosen, ids, -100) => ids
 2 | your targets hold what the model reads; it has to guess what stood there before
     np.where(chosen, ids => np.where(chosen, inputs
-2 | you sorted the dice and took a share of the pieces; each piece is decided by its own die alone:
-  | below 0.15 it is chosen
+2 | you sorted the dice and took a share; its own die decides a piece: below 0.15 it is chosen
     chosen = => dice = np.where(ordinary, dice, 1).argsort(1).argsort(1) + 0.5\ndice = dice /
   | ordinary.sum(1, keepdims=True)\nchosen =
 1 | [CLS] and [SEP] are never chosen: look at `ordinary`
@@ -136,10 +134,8 @@ def best_pair(begin, end, inside):
 
 unit.mistakes(r"""
 takes: medium, 8 minutes
-hint: All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of its
-    | entries are answers?
-hint: An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all
-    | others.
+hint: begin[:, None] + end[None] is (T, T): all pairs, rows for beginnings. Which are answers?
+hint: An entry counts if inside[:, None] & inside[None] and last >= first; put -inf on all others.
 hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
@@ -147,8 +143,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     inside[:, None] & inside => np.ones((len(end), len(end)), bool)
 1 | an answer may be one word long: last >= first, not >
     & inside) => & inside, 1)
-1 | you took the best beginning first, then the best end behind it; another beginning may have the
-  | larger SUM: look at all pairs
+1 | you took the best beginning first; another beginning may have the larger SUM: look at all pairs
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first].argmax())
 3 | your answer is (0, 0), no answer at all: scores may all be negative, and then a 0 would win;

@@ -153,8 +153,7 @@ def plan(r, sign):
 
 
 @unit.exercise(
-    Part("a plan with more parameters", 1, plan(1)),
-    Part("a plan with fewer", 1, plan(-1)),
+    Part("a plan with more parameters", 1, plan(1)), Part("a plan with fewer", 1, plan(-1))
 )
 def equal_width(layers, width, hidden, extra):
     """The width of the feed-forward networks, to the nearest unit, with which a plan has as many
@@ -220,10 +219,7 @@ def groups(r, features, means):
     return (3 + token[which] + r.normal(size=(13, features))) * scale, 5 * which + 2
 
 
-@unit.exercise(
-    Part("one feature", 1, groups(1, 1.0)),
-    Part("several features", 1, groups(3, 1.0)),
-)
+@unit.exercise(Part("one feature", 1, groups(1, 1.0)), Part("several features", 1, groups(3, 1.0)))
 def explained(y, ids):
     """The share of y's variance that the token explains, as a number: y (N,F), ids (N,).
 
@@ -246,8 +242,7 @@ hint: The mean of each token's places, the squares left around it, and those aro
 hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums.
 hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     | y.mean(0)).square().sum() / (N - 1); 1 - within / whole.
-2 | you divided sums of squares as they are: a mean of few places fits by chance. Within: divide by
-  | N less the number of tokens; whole: by N - 1
+2 | a mean of few fits by chance: divide within by N less the number of tokens, whole by N - 1
     / (N - len(tokens)) =>
     and: / (N - 1) =>
 2 | that is the share WITHIN tokens; wanted what the token explains: 1 less that

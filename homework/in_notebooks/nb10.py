@@ -18,8 +18,7 @@ def looked_up(r, T, S):
 
 
 @unit.exercise(
-    Part("a whole text", 1, looked_up(6, 6)),
-    Part("new tokens behind a cache", 1, looked_up(2, 7)),
+    Part("a whole text", 1, looked_up(6, 6)), Part("new tokens behind a cache", 1, looked_up(2, 7))
 )
 def bank_layer(q, k, ids, table, gain, scale):
     """Causal attention whose values are rows of a table: q (B,T,H,D), k (B,S,H,D), ids (B,S), table
@@ -54,8 +53,7 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
 2 | your softmax runs over the queries; each QUERY's weights sum to one: axis S of (B, H, T, S)
     score.max(-1, => score.max(2,
     and: e.sum(-1, => e.sum(2,
-1 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
-  | - T
+1 | fewer queries than keys are the LAST positions: query t sees keys up to t + S - T
     + S - T =>
 2 | each of your queries sees one key too many: the last is t + S - T
     + S - T => + S - T + 1
@@ -287,8 +285,7 @@ def read_by_token(weights, ids, table):
 unit.mistakes("""
 takes: medium, 8 minutes
 hint: First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.
-hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds, also where an id
-    | comes twice.
+hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds where ids repeat.
 hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
 1 | a token that stands in several places collects ALL their weights; yours kept the last
     += => =

@@ -19,10 +19,7 @@ def two_scores(r, tasks):
     return new, new_error, old, old_error
 
 
-@unit.exercise(
-    Part("one task", 1, two_scores(1)),
-    Part("many tasks", 1, two_scores(21)),
-)
+@unit.exercise(Part("one task", 1, two_scores(1)), Part("many tasks", 1, two_scores(21)))
 def z_of(new, new_error, old, old_error):
     """The difference new - old in units of its own standard error; all are (n,), and so is it.
 
@@ -77,10 +74,7 @@ def runs(r, pairs, t):
     return seed - 0.1 + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
 
 
-@unit.exercise(
-    Part("three pairs", 1, runs(3, 4.302653)),
-    Part("eight pairs", 1, runs(8, 2.364624)),
-)
+@unit.exercise(Part("three pairs", 1, runs(3, 4.302653)), Part("eight pairs", 1, runs(8, 2.364624)))
 def paired_interval(plan, baseline, t):
     """How far a plan is ahead, (mean, low, high) of baseline minus plan: losses (n,) of the same
     seeds in the same order.
@@ -173,8 +167,7 @@ def sign_flips(d):
 unit.mistakes(r"""
 takes: medium, 10 minutes
 hint: n differences have 2^n patterns of signs. Each gives a sum: how many lie as far from 0?
-hint: itertools.product([1, -1], repeat=n) makes the patterns; leave a little room for rounding (>=
-    | (1 - 1e-6) times ours).
+hint: itertools.product([1, -1], repeat=n) makes the patterns; count those >= (1 - 1e-6) times ours.
 hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @ d; (flipped.abs()
     | >= d.sum().abs() * (1 - 1e-6)).double().mean().item()
 2 | you counted one direction; a mean as far on the OTHER side of zero is as surprising
@@ -224,10 +217,7 @@ def crossing(r):
     return (np.array([0.3, 0.0101, 0.0100, 0.04]) * (1 + 0.1 * r.random()),)
 
 
-@unit.exercise(
-    Part("p that lie apart", 1, ps),
-    Part("p that lie close", 1, crossing),
-)
+@unit.exercise(Part("p that lie apart", 1, ps), Part("p that lie close", 1, crossing))
 def holm(p):
     """Holm's corrected p, in the order of p: (m,) -> (m,).
 

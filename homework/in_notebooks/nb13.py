@@ -29,7 +29,7 @@ def dial(r, n, j):
 
 
 @unit.exercise(
-    Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)]),
+    Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)])
 )
 def upstream(streams, n, j, w):
     """(B, T, E): the values of layer n, made of the stream that enters layer j; of the layer's own
@@ -155,8 +155,7 @@ def exclusive(y, v):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: The direction of v is u = v over its length. How far does y reach along u? A product, one
-    | number a token and head.
+hint: u = v over its length is v's direction. How far does y reach along u, in each token and head?
 hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
 3 | v is not of length 1: divide by v . v, or take the direction of v first
     / square =>
@@ -306,8 +305,7 @@ def absorbed_scores(q, latent, up):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c].
-    | Which of the two sums can be made without s?
+hint: Sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c]: which needs no s?
 hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.
 3 | every head has a matrix of its own: yours gives all heads the first one's
     up, => up[:1] + 0 * up,
