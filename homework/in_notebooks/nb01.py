@@ -558,7 +558,7 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     total * shrink => total
 2 | when the largest score grows, what was summed shrinks by exp(m - largest): your out did not
     out * shrink => out
-2 | as the largest grows, sums shrink by exp(m - largest): neither your total nor your out did
+2 | when the largest score grows, sums shrink by exp(m - largest): your total and your out did not
     np.exp(m - largest) => 1
 2 | your largest score is that of this tile alone; take the larger of it and m
     np.maximum(m, scores.max(-1, keepdims=True)) => scores.max(-1, keepdims=True)

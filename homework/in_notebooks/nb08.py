@@ -56,7 +56,7 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     np.where(chosen, ids, -100) => ids
 2 | your targets hold what the model reads; it has to guess what stood there before
     np.where(chosen, ids => np.where(chosen, inputs
-2 | you sorted the dice and took a share; its own die decides a piece: below 0.15 it is chosen
+2 | you took a share of the sorted dice; a piece is decided by its own die: below 0.15 it is chosen
     chosen = => dice = np.where(ordinary, dice, 1).argsort(1).argsort(1) + 0.5\ndice = dice /
   | ordinary.sum(1, keepdims=True)\nchosen =
 1 | [CLS] and [SEP] are never chosen: look at `ordinary`
@@ -143,7 +143,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     inside[:, None] & inside => np.ones((len(end), len(end)), bool)
 1 | an answer may be one word long: last >= first, not >
     & inside) => & inside, 1)
-1 | you took the best beginning first; another beginning may have the larger SUM: look at all pairs
+1 | you took the best beginning first, then its best end; another pair may have the larger SUM
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first].argmax())
 3 | your answer is (0, 0), no answer at all: scores may all be negative, and then a 0 would win;
