@@ -1,4 +1,5 @@
-"""What is attention, index by index? The slow float64 forms that oracles share: a sum a line."""
+"""What is attention, index by index? The slow float64 forms that oracles share: one sum a line,
+nothing clever."""
 
 import numpy as np
 
@@ -31,7 +32,8 @@ def causal_weights(q, k):
 
 
 def causal_attention(q, k, v):
-    """(B,T,H,E) of q (B,T,H,D), k (B,S,G,D), v (B,S,G,E): head h reads key head h // (H // G)."""
+    """(B,T,H,E) from q (B,T,H,D), k (B,S,G,D) and v (B,S,G,E): query head h reads key head
+    h // (H // G)."""
     B, T, H, _ = q.shape
     share, out = H // k.shape[2], np.zeros((B, T, H, v.shape[-1]))
     for b, h in np.ndindex(B, H):

@@ -1,4 +1,5 @@
-"""What does a learner see after `pytest homework/hw03_kv_cache`? A card: points, why, next hint."""
+"""What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why,
+next hint."""
 
 import re
 import textwrap

@@ -79,7 +79,8 @@ def copies(inputs):
 
 
 def tensor(value):
-    """A case's array as a tensor in its own layout, a list as a list of its own, others as is."""
+    """A case's array as a tensor in its own layout, a list as a list of its own; numbers and names
+    as they are."""
     value = runner.copied(value)
     if not isinstance(value, marking.np.ndarray):
         return value
@@ -145,7 +146,8 @@ def numbers(given):
 
 
 def no_way_back(function, own, inputs, numbers=False):
-    """'' if gradients come back through an answer as through the course's own, else why not."""
+    """'' if gradients come back through an answer as they do through the course's own, else why
+    not."""
     wanted = gradients(own, inputs, numbers)
     if wanted is None:
         return ""

@@ -56,7 +56,8 @@ def slips(node):
 
 
 def places(tree):
-    """(parent, field, position or None, node) of every expression but the docstring."""
+    """(parent, field, position or None, node) of every expression under a function's body,
+    docstring left out."""
     for parent in ast.walk(tree):
         for field, value in ast.iter_fields(parent):
             for position, node in enumerate(value) if isinstance(value, list) else [(None, value)]:

@@ -69,8 +69,7 @@ def concentration(A, lengths):
 
 unit.mistakes("""
 takes: medium, 17 minutes
-hint: For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the total ->
-    | -sum p log p. A loop over the texts is right.
+hint: Text by text: A[b, :, :n, :n], mean over heads, sum over queries, over the total, entropy.
 hint: The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it likewise.
 hint: torch.xlogy(p, p) is 0 where p is 0.
 after: Every row of weights sums to 1, so the sum over keys is the same for every token, and Eq 11

@@ -114,8 +114,7 @@ def mixed_value(v, ve, s0, s1):
 unit.mistakes("""
 takes: medium, 15 minutes
 hint: v / sqrt(mean of v² over the last dimension), before anything else.
-hint: ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, and
-    | which of them does head h of v read?
+hint: ve comes flat, (B,T,G*D): unflatten it into heads. Which of them does head h of v read?
 hint: Without a table (ve is None) only the first term is left.
 after: v has a root mean square of 1 in every head when it is mixed; ve has whatever size its rows
     | have grown to, and a table with fewer heads is as much smaller as a cache of fewer heads would
@@ -183,8 +182,7 @@ def unet(x0, w, lambdas, skips, weights):
 unit.mistakes(r"""
 takes: medium, 17 minutes
 hint: Keep a list out = []; after each block out.append(x).
-hint: Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] x +
-    | l[i,1] x0; (3) the block.
+hint: Layer i: add weight * out[source] of skips that end here; l[i,0] x + l[i,1] x0; the block.
 hint: With lambdas (1, 0) and no skips it must be the plain stack.
 after: The skip is added first, so the first lambda scales it together with the stream. In the
     | package the order is that of minimal/model/pieces.py: MODDED_PIECES,

@@ -35,8 +35,7 @@ def pair_values(v, qr, kr):
 unit.mistakes("""
 takes: easy, 5 minutes
 hint: Which of the three depend on the query i, and which on the key j?
-hint: Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; and kr
-    | as many heads as v has.
+hint: Size 1 where each does not vary: v[None], qr[:, None], kr[None], and kr with v's heads.
 after: v_j varies with the key alone, the product with both, so T times S vectors are needed to
     | write all of them down. Shared modifier keys answer a question of notebook 07: the third
     | stream of the cache is then as much smaller as there are fewer heads in it.
@@ -445,7 +444,7 @@ def latent_set(w1, b1, w2, b2):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: Row f of w1 is a key, column f of w2 its value, relu of their product an unnormalised weight.
+hint: Row f of w1 is a key, column f of w2 its value, relu of their product a weight of no softmax.
 hint: x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.
 hint: b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and relu(1) = 1.
 after: Row f of w1 is a key, column f of w2 its value, and relu of their product a weight that
@@ -484,8 +483,7 @@ takes: easy, 5 minutes
 off for tokens: not within a tenth: a map has T · T numbers, each of two mixed streams T · C
 off for what is left of a layer: more than 3 points off: count the C × C products before and after
 hint for tokens: T · T against 2 · T · C: what is left when both are divided by T?
-hint for what is left of a layer: W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each.
-    | Which go, and which come?
+hint for what is left of a layer: Four matrices of C², and two of 4 C² in the MLP. Which go or come?
 after: T · T is more than 2 · T · C from T = 2 C on, 1,536 tokens at width 768: after that the map
     | is the larger part, and a kernel that never holds it is worth writing, as
     | minimal/kernels/dynamic_values.py: mix is. Of a layer's 12 C² the network's 8 and W_O's one go

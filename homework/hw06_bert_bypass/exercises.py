@@ -237,8 +237,7 @@ after: The best start and the best end, each by itself, may be in the wrong orde
     e < s => e <= s
 3 | your span starts in the context, but ends behind it: both ends must be context tokens
     and context[e] =>
-3 | logits may all be negative, and then 0 beats them: what is not allowed, and the best score
-  | before the first, is -inf
+3 | logits may all be negative, and 0 beats them: -inf is for what is not allowed, and to begin with
     context[s] and context[e] and =>
     and: start[s] + end[e] => start[s] * context[s] + end[e] * context[e]
 3 | your span lies in the question; only context tokens can be answers
@@ -329,10 +328,9 @@ def em_f1(prediction, golds):
 unit.mistakes(r"""
 takes: medium, 21 minutes
 hint: Normalise both: lower case, no punctuation, no words a, an, the, single spaces; then split.
-hint: Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall =
-    | common / len(g).
+hint: Common = sum of (Counter(p) & Counter(g)).values(); precision is it / len(p), recall / len(g).
 hint: EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.
-hint: For the person: gold text i is the prediction, all others are its golds, as before.
+hint: For the person: gold text i is the prediction, all others are its golds. You can do that now.
 after: The normalisation decides first, and in this order: marks before articles, or '"The" Rock'
     | keeps its article and U.S.A. loses its A. Words are compared as multisets; where nothing is
     | left of either text, minimal/tasks/squad.py: f1 knows both official rules, 0 in version 1 and
@@ -428,9 +426,8 @@ def best_windows(length, size, overlap):
 
 unit.mistakes(r"""
 takes: medium, 12 minutes
-hint: Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that reaches
-    | the end: start + size >= length.
-hint: Token t has t - start to its left, start + size - 1 - t to its right; below 0 it lies outside.
+hint: Starts are 0, size - overlap, 2 (size - overlap), …; the last is the first to reach the end.
+hint: Token t has t - start to its left, start + size - 1 - t to its right; below zero: not in it.
 hint: The smaller of the two, for all tokens and windows at once, is a table (length, windows);
     | argmax along the windows names the first of several largest.
 after: Every further window brings size - overlap new tokens, and the first that reaches the end is

@@ -220,8 +220,7 @@ def aligned_table(embedding, w):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: With one layer it is notebook 10's table. With n layers: which vector has the smallest sum of
-    | squared distances from n given ones?
+hint: One layer: notebook 10's table. Which vector is nearest to n others, by summed squares?
 hint: Their mean. The mean of n products that share a factor is a product again: average w first.
 after: The mean of n points has the smallest sum of squared distances from them, and the mean of
     | products is a product with the mean matrix. So one table for several layers is right for none
@@ -527,8 +526,7 @@ hint for the share: At most all value rows of half the layers. What part of keys
 after: 3,000 + 16 n = 32,768 at n = 1,860.5: so from 1,861 tokens each. Without sharing the prompt,
     | 16 caches of 3,000 rows would have been larger than the table from the first word on: whatever
     | shrinks a cache moves break-even away. At most all values of half of the layers can go, and
-    | values are half of the cache: a quarter. notebooks/course/memory.py: break_even counts a
-    | model's bytes for a batch.
+    | values are half: a quarter. notebooks/course/memory.py: break_even counts a model's bytes.
 3 | off by more than 150 tokens
     => (0, 25)
 3 | off by more than
@@ -645,8 +643,7 @@ takes: stretch, 23 minutes
 hint: Rows that the standard cache would hold in a target layer after T own tokens: B times T or
     | min(T, window + 1), and once the prompt, or what the window still shows of it: min(prompt,
     | window + 1 - T), not below 0.
-hint: It never shrinks as T grows: search by halving, or solve it. If windows stop it below the
-    | tables' rows, the answer is -1.
+hint: It never shrinks as T grows: halve, or solve it. -1 if windows stop it below the tables' rows.
 after: A windowed layer stops at N + 1 rows, so nearly all of the four tables must be paid for by
     | the one layer that sees everything: 4 · 32,768 - 3 · 513 = 129,533 tokens, where Eq 6 says
     | 32,768. A shared prompt counts once, and in a windowed layer only as long as it is seen. One

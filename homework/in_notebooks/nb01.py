@@ -323,8 +323,7 @@ def multi_head(x, W_Q, W_K, W_V, W_O, H):
 
 unit.mistakes(r"""
 takes: medium, 10 minutes
-hint: x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes (B, T, H, D)
-    | of it. The same for keys and values.
+hint: x @ W_Q is (B, T, C); unflatten(-1, (H, -1)) makes (B, T, H, D) of it. So do keys and values.
 hint: attention gives (B, T, H, D); flatten(2) puts the heads side by side, (B, T, C). Then W_O.
 in: heads, attention, causal_mask, weights
 3 | you cut positions into heads, and put them back the same way: view(B, T, H, D) first, then
@@ -552,8 +551,7 @@ unit.mistakes("""
 takes: medium, 12 minutes
 hint: largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). It is in all exponents.
 hint: shrink = (m - largest).exp() corrects total and out. It is 0 in the first tile: m is -inf.
-hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keepdim=True), and out *
-    | shrink + e @ values.
+hint: e = (scores - largest).exp(). Shrink both; total + e.sum(-1, keepdim=True), out + e @ values.
 2 | when the largest score grows, what was summed shrinks by exp(m - largest): your total did not
     total * shrink => total
 2 | when the largest score grows, what was summed shrinks by exp(m - largest): your out did not

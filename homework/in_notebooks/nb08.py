@@ -319,8 +319,7 @@ def welch_t(a, b):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in PyTorch).
-    | Two errors add up in squares.
+hint: The square of a mean's error is s² / n, s² over n - 1 (a.var() in PyTorch). Squares add up.
 hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 1 | you pooled the two variances, as Student's test does; Welch's takes each over its own n
     s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m - 2)

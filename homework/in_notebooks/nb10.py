@@ -204,8 +204,7 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
     batch * =>
 1 | at equal size nothing is saved yet: the first context at which the cache is LARGER
     <= tables => < tables
-1 | a layer with a window keeps at most min(T, rows) of a text, and yet it has a table: the layer
-  | that sees everything must earn it, too
+1 | a windowed layer keeps at most min(T, rows), yet has a table, which the full one must earn, too
     min(T, r or T) => T
 2 | that is the number of places in all texts, B T; wanted the context T of each
     return T => return T * batch

@@ -354,7 +354,7 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     len(row), N => len(row) // N * N, N
 5 | exp(-300) is 0 in fp32, and its logarithm -inf: subtract the largest number so far before exp
     => np.log(np.exp(x.astype("f4")).sum(1))
-5 | the maximum is that of all tiles SO FAR, tl.maximum(top, tl.max(tile, 0)); yours is one tile's
+5 | the maximum is that of all tiles SO FAR, tl.maximum(top, tl.max(tile, 0)); yours is the tile's
     max(top, tile.max()) => tile.max()
     and: start : start + N] => start : start + N].astype("f4")
 8 | a row of x begins at row * C
@@ -590,8 +590,7 @@ def grad_keys(q, k, v, above, M, N):
 
 unit.mistakes("""
 takes: hard, 20 minutes
-hint: One program owns N keys and walks over the QUERIES that see them: tiles of M from
-    | tl.program_id(0) * N // M * M to T.
+hint: A program has N keys, and takes M QUERIES at a time, tl.program_id(0) * N // M * M to T.
 hint: P = exp(score - lse) again, (M, N), 0 where the mask says so; grad_v += P.T dO.
 hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the end.
 12 | dS = P * (dP - delta): subtract each query's delta, or the softmax's own slope is missing
