@@ -115,8 +115,10 @@ def attention(q, k, v, documents):
 
 unit.mistakes("""
 takes: medium, 14 minutes
-hint: Move the heads next to the batch, (B,H,T,D); then q @ k.mT, softmax over the last dimension.
-hint: The mask is causal, and documents[:, S - T:, None] == documents[:, None]; add a heads axis.
+hint: Move the heads next to the batch, (B,H,T,D), and everything is matrix products: q @ k.mT,
+    | softmax over the last dimension.
+hint: The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. Give it
+    | a place for the heads.
 hint: masked_fill(~mask, float('-inf')) before the softmax; no row is empty: a query sees itself.
 after: Dividing by the root of D keeps the softmax soft at any width, since a score is a sum of D
     | products. Texts that share a row must not hear each other, so the mask differs from text to
@@ -132,7 +134,8 @@ after: Dividing by the root of D keeps the softmax soft at any width, since a sc
      -np.inf)) => -np.inf), 0)
 14 | you divided by the root of the whole model width; a score sums over one head's D
      np.sqrt(D) => np.sqrt(D * H)
-14 | fewer queries than keys are the LAST positions: query t sees keys up to t + S - T
+14 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
+   | - T
      (np.arange(S) <= at) => (np.arange(S) <= at - S + T)
 14 | you hid keys after the softmax: what is left no longer sums to one; hide them before, with -inf
      softmax(np.where(seen, scores, -np.inf)) => softmax(scores) * seen
@@ -186,12 +189,14 @@ unit.mistakes(r"""
 takes: medium, 14 minutes
 hint: Cut x in three along the last dimension: two halves of what turns, and the rest. Each pair
     | turns by its own angle; the rest is put back behind them.
-hint: The angle, (B,T,turned/2), is positions times base ** (-2 * i / turned); give it a heads axis.
+hint: The angle is (B,T,turned/2), positions times base ** (-2 * i / turned); give it a heads
+    | dimension before you multiply.
 after: A turn keeps the length of a pair, and in the product of a query and a key only the
     | difference of their two angles is left: a score knows t - s and nothing else of the positions.
     | minimal/model/layers.py: rotate has the same pairs and the same sign, for a head that turns
     | whole; GPT-NeoX turns a quarter of it, and the rest can match content at any distance. The
-    | solution with complex numbers is the shortest proof: exp(-i angle) times a pair turns it.
+    | solution with complex numbers is the shortest proof: a pair is one number, and to turn it is
+    | to multiply by exp(-i angle).
 12 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = -x1 sin + x2 cos
      angle = => angle = -
 12 | you paired neighbours (0 with 1, 2 with 3); here entry i goes with entry i + turned/2
@@ -208,7 +213,8 @@ after: A turn keeps the length of a pair, and in the product of a query and a ke
      i / turned => i / x.shape[-1]
  6 | you turned every text by the positions of the first one
      positions[b, t] => positions[0, t]
- 6 | your positions were rounded: half a precision has no odd numbers above 2,048; keep float32
+ 6 | your positions were rounded: half a precision has no odd numbers above 2,048; keep positions
+   | and angles in float32 at least
      positions[b, t] => positions.astype("f2").astype("f8")[b, t]
 12 | your positions are one too large: position 0 does not turn
      positions[b, t] => (positions[b, t] + 1)
@@ -280,7 +286,8 @@ hint: Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(sc
     | the same sum weighted with values.
 hint: A new tile: new = max(m, tile.max(-1)); shrink = exp(m - new); total = total * shrink + …; o =
     | o * shrink[:, None] + …; m = new.
-hint: -inf minus -inf is NaN. Where nothing was seen yet subtract 0: exp(-inf) is 0, as it must be.
+hint: -inf minus -inf is NaN. Where nothing has been seen yet, subtract 0 instead: exp(-inf) is 0,
+    | and 0 is what belongs there.
 after: Whatever was summed is relative to the largest score so far; when a larger one comes, the
     | factor exp(old - new) moves it there, and exp never gets a number above 0. A sum does not care
     | for order, so tiles may come as they like; a row that has seen nothing yet needs one guard,
@@ -347,7 +354,8 @@ def merge(out_a, lse_a, out_b, lse_b):
 unit.mistakes("""
 takes: medium, 9 minutes
 hint: The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the difference.
-hint: torch.logaddexp for the new lse, share_a = exp(lse_a - lse). Mind the last dimension of out.
+hint: torch.logaddexp for the new lse, and share_a = exp(lse_a - lse): nothing overflows. Mind the
+    | last dimension of out.
 after: Besides its output each half must report one number, its lse. The share of a half is exp(its
     | lse - the joint lse): only differences meet exp, so nothing overflows. The three solutions
     | write the same share with logaddexp, as a softmax over the halves, and as a sigmoid of the
@@ -405,7 +413,8 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
 unit.mistakes("""
 takes: medium, 15 minutes
 hint: Copy both caches. Text b's new row goes to place lengths[b]: index texts and rows.
-hint: A mask is needed again: torch.arange(S) <= lengths[:, None]; add axes for heads and query.
+hint: A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads and
+    | query.
 after: For one text everything in its cache lies before the new token, so no mask is needed; the
     | token sees itself because it is written before it attends. Texts of several lengths share one
     | block of memory, and there a mask comes back, not to hide the future but to hide what is not
@@ -560,7 +569,8 @@ off for without the root: not within a fifth of what is measured without the roo
 hint: The values are independent, so the squares add up: the mean square of the output is the sum of
     | the squared weights. For even weights that is one line.
 hint: With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean of
-    | exp(z) is exp(1/2), of its square exp(2). Without it one or two keys have nearly all weight.
+    | exp(z) is exp(1/2), that of its square exp(2). And without the root, nearly all of the weight
+    | lies on one or two keys.
 after: The squares of independent values add up, so the output's size is the root of the sum of the
     | squared weights. Even weights give 1/32 = 0.031; with the root it is 0.051, more by the root
     | of e; without it 0.76, nearly one value alone. So at the start a layer hands on a few per cent
@@ -638,13 +648,16 @@ def mask_counter_example():
 
 unit.mistakes("""
 takes: medium, 11 minutes
-hint: All ways multiply hidden values by 0. How else is a later row heard? What divides each row?
-hint: Softmax, then mask: hidden keys stay in the denominator. A larger last key shrinks other rows.
+hint: In every way the hidden values are multiplied by 0. Through what else can a later row be
+    | heard? Look at what each row is divided by.
+hint: Softmax first and the mask after it: the hidden keys are in the denominator. A larger last key
+    | makes every earlier output smaller.
 after: In way 3 the hidden weights become 0, but the softmax has divided by a sum that holds the
     | hidden keys: the future leaks through the keys, not the values, and a model can read from the
     | size of its outputs what comes next. Way 4 divides again, and the wrong sum cancels. In ways 2
-    | and 5 one number is subtracted from a whole row, which a softmax does not notice. The mask of
-    | minimal/kernels/reference.py: visible meets the scores before the softmax.
+    | and 5 one number is subtracted from a whole row, which a softmax does not notice, wherever
+    | that number comes from. minimal/kernels/reference.py: visible makes the mask, and it meets the
+    | scores before the softmax.
 8 | in the way that you name no earlier row moves
     => (3, np.eye(3), np.eye(3), np.eye(3), np.eye(3), *same(2))
     => (2, np.eye(3), same(2)[0], np.eye(3), np.eye(3), same(2)[1], np.eye(3))
@@ -693,7 +706,8 @@ def tile_backward(q, k, v, out, lse, dout, start):
 unit.mistakes("""
 takes: stretch, 22 minutes
 hint: P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.
-hint: The row term of dS sums over all keys; out holds it. Why need this tile not see the others?
+hint: The row term of dS is a sum over all keys; out has them all. Why is that enough, when this
+    | tile never saw the others?
 hint: The root divided the scores, so it divides the gradients of q and k, too.
 after: The row sum of P dP runs over all keys, but the output is already the sum of P V over all
     | keys, so the row sum is dO times O and one tile is enough. minimal/kernels/backward.py:

@@ -69,7 +69,8 @@ def concentration(A, lengths):
 
 unit.mistakes("""
 takes: medium, 17 minutes
-hint: Text by text: A[b, :, :n, :n], mean over heads, sum over queries, over the total, entropy.
+hint: For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the total ->
+    | -sum p log p. A loop over the texts is right.
 hint: The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it likewise.
 hint: torch.xlogy(p, p) is 0 where p is 0.
 after: Every row of weights sums to 1, so the sum over keys is the same for every token, and Eq 11
@@ -85,7 +86,8 @@ in: importance, entropy_of, even
      entropy_of(importance(mean)) => np.mean([entropy_of(importance(M)) for M in text[:, :T, :T]])
 10 | your logarithm has base 2; the natural one is meant
      np.log(x) => np.log2(x)
-10 | you averaged entropies of the queries' weights; wanted one, of what all queries give each token
+10 | you averaged the entropies of the queries' weights; importance is what a token receives from
+   | all queries together: one entropy, of the sums
      entropy_of(importance(mean)) => np.mean([entropy_of(row) for row in mean])
 10 | importance must sum to 1 before its entropy is taken: divide by the total
      / M.sum() =>
@@ -93,7 +95,8 @@ in: importance, entropy_of, even
      else 0.0 => else np.nan
 10 | that is the entropy; wanted how far it lies BELOW that of even causal attention
      entropy_of(importance(even(T))) => 0
-10 | you compared with log T; causality alone lies below it: compare with even causal attention
+10 | you compared with log T; causality alone lies below it, so compare with the map in which every
+   | token looks evenly at all that it may see
      entropy_of(importance(even(T))) => np.log(T)
 10 | yours is negative where attention is concentrated: even minus measured is wanted
      np.array(found) => -np.array(found)
@@ -143,13 +146,15 @@ def token_similarity(h):
 
 unit.mistakes("""
 takes: medium, 11 minutes
-hint: Bring each token to length 1: all cosines are one product of (B T, C); a mask picks the pairs.
+hint: Bring every token to length 1; then all cosines are one matrix product of (B T, C), and which
+    | pairs count is a mask.
 hint: Without pairs: with u_b the sum of text b's unit vectors, |u_b|² - T is what its own pairs
     | give; |sum_b u_b|² less all |u_b|² is what the pairs across give.
 after: A token's cosine with itself is 1, so with the diagonal even unrelated tokens look alike,
     | most of all in short texts. Where the second number is nearly as large as the first, tokens
     | are alike because of a vector that all texts share, and no text has made its own tokens alike.
-    | Both come from sums of unit vectors: minimal/analysis.py: similarity needs no matrix of pairs.
+    | Both come from sums of unit vectors, so minimal/analysis.py: similarity needs no matrix of
+    | pairs.
 8 | you counted each token's similarity with itself; leave the diagonal out
     if b == c and t != s => if b == c
 8 | those are dot products; divide by both lengths to get cosines
@@ -209,12 +214,15 @@ def directions(v, share):
 
 unit.mistakes("""
 takes: medium, 12 minutes
-hint: For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh begins with the smallest.
-hint: Running shares: cumsum, largest first, over the sum. How many lie below `share`? And one more.
+hint: For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its eigenvalues, the
+    | smallest first.
+hint: Running shares: the cumulative sum, largest first, over the whole sum. How many of them lie
+    | below `share`? And one more.
 after: The singular values of v, squared and divided by T, are the eigenvalues of the second moment:
     | one solution takes them and never forms the matrix, another adds up outer products. A vector
     | that all tokens share is one direction with a large share, so without it more directions are
-    | needed for the same share of what is left. minimal/analysis.py: spectrum is not centred.
+    | needed for the same share of what is left. minimal/analysis.py: spectrum gives the
+    | eigenvalues, not centred, as Eq 12 prints it.
 8 | your second number is the first again; there the text's mean value is taken off first
     - centred * v[b].mean(0) =>
 8 | you took the mean off in both numbers; Eq 12 does not centre, so the first one does not
@@ -281,15 +289,19 @@ def cross_layer(q, k, v):
 
 unit.mistakes(r"""
 takes: medium, 14 minutes
-hint: The scores are (M,B,T,S), the causal mask (T,S). Over which two of the four is the softmax?
+hint: The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over which
+    | two of these dimensions does the softmax run?
 hint: Bring M next to S and flatten the two: (B,T,M S), softmax, and unflatten again. The sum over S
     | is what a layer won; the sum over M and S with the values is what is read.
-hint: With equal keys each share must be 1/M, and the output one map on the mean of values (Eq 4).
+hint: With the same keys in all layers each share must be 1/M, and the output that of one map on the
+    | mean of the values: that is Eq 4.
 after: One softmax over all layers' keys lets a layer win more than its even share, or less, token
     | by token, at M times the cost of attention; that is what the second result measures. With
     | equal keys every weight appears M times at an M-th of its size, and the result is one map on
-    | the mean of values: so ResFormer avoids the cost. Here: minimal/model/attention.py: Across.
-12 | that is notebook 04's attention to two layers; here one softmax runs over all M layers' keys
+    | the mean of the values: with two layers this is how ResFormer avoids the cost. In the package:
+    | minimal/model/attention.py: Across.
+12 | that is notebook 04's attention to two layers, this one and the first; here one softmax runs
+   | over the keys of all M layers
      a = softmax => scores[1:-1] = -np.inf\n    a = softmax
  8 | you took one softmax for each layer and averaged; Eq 2 has one softmax over the keys of all
    | layers, so one layer can win more than its even share
@@ -354,7 +366,8 @@ def resformer(x, wq, wk, wv, wo, lam):
 unit.mistakes(r"""
 takes: medium, 17 minutes
 hint: Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.
-hint: In layer n v is the sum of lam[n, m] times entry m of the list, over all that it holds so far.
+hint: In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. What
+    | is above lam's diagonal does not exist yet.
 hint: With ones on the diagonal you have a standard stack, with ones in the first column SVFormer.
 after: One matrix of shares holds the whole family: the diagonal alone is a standard transformer,
     | the first column SVFormer, a half of each from the second row on ResFormer, and the paper's
@@ -364,13 +377,15 @@ after: One matrix of shares holds the whole family: the diagonal alone is a stan
     | later layer looks at the first token only, every token receives the mixed value of that one
     | and nothing of its own.
 in: maps, causal_weights
-12 | that is notebook 04's mean of V_n and V_1 in every layer; here row n of lam says what is mixed
+12 | that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here row n
+   | of lam says what layer n mixes
      sum(lam[n, m] * made[m] for m in range(n + 1)) => (made[0] + made[n]) / 2
 12 | that is a standard stack, each layer with its own values; row n of lam says what layer n mixes
      sum(lam[n, m] * made[m] for m in range(n + 1)) => made[n]
 12 | you read lam by columns; row n belongs to layer n, and its entry m to the values of layer m
      lam[n, m] => lam[m, n]
-12 | you made the earlier layers' values anew, from layer n's stream; keep V_m as layer m made it
+12 | you made the earlier layers' values anew, from layer n's stream; V_m was made in layer m, from
+   | the stream that stood there: keep it
      made[m] for => x @ wv[m] for
  8 | you mixed values that were mixed already; keep each layer's own projection, as it was made
      x = x + => made[n] = v\n    x = x +
@@ -425,7 +440,8 @@ hint: The identity of T queries among S keys has its ones at (t, t + S - T): it 
 after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction at each
     | query's own position, past the map, so behind a cache it takes the last T rows. README's
     | question: it still works where attention looks at nothing but the first token, because every
-    | token gets its own correction. minimal/model/attention.py: NeuTRENO has I, Eq 8 ones.
+    | token gets the correction of its own position. minimal/model/attention.py: NeuTRENO has the
+    | identity where Eq 8 prints ones.
 8 | you subtracted lam times a matrix of ones times V, as Eq 8 prints it; the code (and NeuTRENO)
   | subtracts lam times the token's own value: the identity
     - v[b, at, h] => - v[b, :, h].sum(0)
@@ -491,7 +507,8 @@ after: The averages are passed on, but what is averaged are the blocks' raw outp
      X = [x] => X, dilation, period = [x], 1, 1
 12 | you took the outputs 0, dilation, 2 dilation, …; they are counted back from the newest
      range(n + 1, -1, -dilation) => range(0, n + 2, dilation)
- 8 | you averaged after blocks 0, period, …; the first average follows block period - 1
+ 8 | you averaged after blocks 0, period, …; an average follows once `period` blocks have run, so
+   | first after block period - 1
      (n + 1) % period => n % period
 12 | you kept the averages; what is averaged later are the raw outputs of the blocks
      x = sum( => X[-1] = x = sum(
@@ -635,7 +652,8 @@ def formula_counter_example():
 
 unit.mistakes("""
 takes: medium, 12 minutes
-hint: Write each as a matrix times V_n. It hears the future if something is above the diagonal.
+hint: Write each formula as a matrix times V_n. An output hears the future where that matrix has
+    | something above its diagonal.
 hint: The product of two lower triangular matrices is lower triangular, and a running mean is one of
     | them. A may be the identity: change the last value and look at the first output.
 after: Every row of J V is the sum of all values, the last included, so formula 3, which is Eq 8 of
@@ -684,12 +702,15 @@ def best_mix(q, k, v, k_m, v_m):
 
 unit.mistakes("""
 takes: stretch, 19 minutes
-hint: A v and A v_m, flattened, are two columns; the target is `cross_layer` of these two layers.
-hint: Two normal equations, or torch.linalg.lstsq. Equal keys must give (0.5, 0.5), as Eq 4 does.
+hint: X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of
+    | `cross_layer` for these two layers.
+hint: Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): that is
+    | the proof of Eq 4.
 after: When the keys agree, Eq 2 is exactly the mix, so least squares must find one half and one
     | half; otherwise both numbers move, and nothing makes them sum to 1. The two streams overlap,
-    | so they are fitted together, by the two normal equations or by lstsq. Of a trained model
-    | notebooks/evidence/lab/studies.py: across_study asks the same, by cosines.
+    | so they are fitted together: two solutions solve the two normal equations, the third leaves
+    | them to lstsq. notebooks/evidence/lab/studies.py: across_study asks the same of a trained
+    | model, by cosines.
 in: maps, causal_weights, cross_layer
 12 | you fitted each coefficient alone; the two streams overlap, so they must be fitted together
      [X @ X, X @ Y], [X @ Y, Y @ Y] => [X @ X, 0], [0, Y @ Y]

@@ -57,8 +57,10 @@ def owners(plan, windows, anchors):
 
 unit.mistakes("""
 takes: medium, 17 minutes
-hint: Try windows [512, 512, 0, 512, 0]. Which layers may share, and whose values under SVFormer?
-hint: List the layers up to n with n's window. The first is SVFormer's; count pairs in this list.
+hint: Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and whose
+    | values does each read under SVFormer?
+hint: First list the layers up to n that have n's window. The first of them is SVFormer's; pairs are
+    | counted in this list, not in all layers.
 hint: The owner of layer n under anchors is the largest number in that list which is an anchor.
 after: A layer can read only what was computed before it, and a layer that sees everything finds too
     | few rows in the ring of a windowed one, so models that mix windows share within a kind. A plan
@@ -230,7 +232,8 @@ def grouped_attention(q, k, v):
 
 unit.mistakes("""
 takes: medium, 14 minutes
-hint: Give each query head its key and value head, by repeat_interleave, not repeat; then attend.
+hint: Give every query head its key head and its value head, then it is ordinary attention:
+    | repeat_interleave, not repeat.
 hint: The mask compares absolute positions: query t stands at t + S - T.
 after: A map belongs to a query head, so who shares keys and who shares values are two questions:
     | neighbours share (0, 0, 1, 1), by repeat_interleave, once for each. The einsum solution copies
@@ -240,14 +243,16 @@ after: A map belongs to a query head, so who shares keys and who shares values a
 in: causal_weights
 12 | you gave the values the groups of the keys; there are more value heads, each for fewer queries
      h * v.shape[2] // H => h * k.shape[2] // H
-12 | your heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share (0, 0, 1, 1, 2, 2)
+12 | your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
+   | 1, 2, 2)
      h * k.shape[2] // H => h % k.shape[2]
      and: h * v.shape[2] // H => h % v.shape[2]
 12 | your queries also see the keys after them
      scores[t, t + S - T + 1 :] = -np.inf => pass
 12 | your scores are not divided by the root of the head width: see notebook 01, 'why the root'
      / np.sqrt(D) =>
- 5 | fewer queries than keys are the LAST positions: query t sees keys up to t + S - T
+ 5 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
+   | - T
      t + S - T + 1 => t + 1
  7 | your KEY heads go by turns; neighbours share one: repeat_interleave
      h * k.shape[2] // H => h % k.shape[2]
@@ -282,8 +287,10 @@ def skip_heads(v, v1):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: With 8 heads, 2 own: 0 and 1 read v's head 0, 2 and 3 its head 1, and 4 to 7 are v1's 4 to 7.
-hint: Make half as many heads as v1 has out of v; then torch.cat with the upper half of v1's heads.
+hint: With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, and
+    | heads 4 to 7 are heads 4 to 7 of v1.
+hint: First make half as many heads as v1 has out of v, then one torch.cat with the upper half of v1
+    | along the head dimension.
 after: The upper half of the heads is the first layer's, where it is cached already, and the lower
     | half shares fewer heads: two ways of saving that multiply, as GQA and SVFormer do. In the
     | package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review and
@@ -291,7 +298,8 @@ after: The upper half of the heads is the first layer's, where it is cached alre
 8 | that is notebook 05's line, which borrows as many heads as are missing: here each of the layer's
   | own heads serves several, and only the upper half is borrowed
     => np.concatenate([v, v1[:, :, v.shape[2] :]], 2)
-8 | your lower heads take the layer's own by turns (0, 1, 0, 1); neighbours share one (0, 0, 1, 1)
+8 | the heads of the lower half take the layer's own by turns (0, 1, 0, 1); neighbours share one (0,
+  | 0, 1, 1)
     h // (half // G) => h % G
 8 | you borrowed the first half of layer 1's heads; head h borrows head h, so the upper half
     half + h => h
@@ -344,7 +352,8 @@ after: What is shared is the product V_1, not the matrix: W_V applied to each la
     | Layer hands out the owner's rows. One solution of the three is only svformer_step, token by
     | token: that both agree is the promise of a cache.
 in: heard, causal_weights
- 8 | you shared the matrix W_V; SVFormer shares the values themselves, made once from the input
+ 8 | you shared the matrix W_V and applied it to each layer's stream; SVFormer shares the values
+   | themselves, computed once from the input
      heard(q, k, v) => heard(q, k, x @ wv)
 12 | the layer's output is added to its input, not put in its place
      x + heard => heard
@@ -406,7 +415,8 @@ in: heard, causal_weights
 12 | the new token must also see itself: append first, then attend
      x = x + heard(x @ wq[n], grown[n], value) @ wo[n] => if keys.shape[2]:\n        x = x +
    | heard(x @ wq[n], keys[n], value[:, :-1]) @ wo[n]
-12 | your layers make the new value from their own streams; V_1's row is made once, from the input
+12 | each of your layers makes the new value from its own stream; V_1's row is made once, from the
+   | input of the first layer
      grown.append( => value[:, -1:] = x @ wv\n    grown.append(
 12 | the value row you cached is of a deeper layer's stream; V_1 is made of the first layer's input
      return x => value[:, -1:] = x @ wv\nreturn x

@@ -114,14 +114,16 @@ def mixed_value(v, ve, s0, s1):
 unit.mistakes("""
 takes: medium, 15 minutes
 hint: v / sqrt(mean of v² over the last dimension), before anything else.
-hint: ve comes flat, (B,T,G*D): unflatten it into heads. Which of them does head h of v read?
+hint: ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, and
+    | which of them does head h of v read?
 hint: Without a table (ve is None) only the first term is left.
 after: v has a root mean square of 1 in every head when it is mixed; ve has whatever size its rows
     | have grown to, and a table with fewer heads is as much smaller as a cache of fewer heads would
     | be. So s1 alone does not say how much arrives: a table twice as large with half of s1 gives
     | the same value. In the package minimal/model/values.py: Mix joins the two, and the norm of v
     | is in minimal/model/values.py: Own.through.
- 6 | your heads take table heads by turns (0, 1, 2, 0, 1, 2); neighbours share (0, 0, 1, 1, 2, 2)
+ 6 | your heads take the table's heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
+   | 1, 2, 2)
      h * G // H => h % G
 10 | v is RMS-normalised in every head before it is mixed (the blog's formula leaves that out)
      normed(v) => v
@@ -182,7 +184,8 @@ def unet(x0, w, lambdas, skips, weights):
 unit.mistakes(r"""
 takes: medium, 17 minutes
 hint: Keep a list out = []; after each block out.append(x).
-hint: Layer i: add weight * out[source] of skips that end here; l[i,0] x + l[i,1] x0; the block.
+hint: Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] x +
+    | l[i,1] x0; (3) the block.
 hint: With lambdas (1, 0) and no skips it must be the plain stack.
 after: The skip is added first, so the first lambda scales it together with the stream. In the
     | package the order is that of minimal/model/pieces.py: MODDED_PIECES,
@@ -305,7 +308,8 @@ def contribution(v, ve, s0, s1):
 unit.mistakes("""
 takes: medium, 10 minutes
 hint: The first number needs the two lambdas and nothing else.
-hint: |s1 ve| / (|s0 rmsnorm(v)| + |s1 ve|), lengths for every token and head; then the mean.
+hint: For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 ve);
+    | then the mean.
 after: In the first part ve has a root mean square of one, like the normalised v, so both vectors
     | are equally long, the lengths cancel and only the lambdas are left. Otherwise the ratio of the
     | lambdas is no share of anything. notebooks/evidence/lab/studies.py: layer_shares
@@ -449,7 +453,8 @@ after: What is scheduled is how far a query looks back, in whole blocks; the len
     max(1, math.ceil(raw / block)) => max(0, math.floor((raw - 1) / block))
 4 | at step 0 the curve is 0, but a window has at least one block
     max(1 => max(0
-4 | you cut the window at `longest`; wanted the multiple of `block` at or above it
+4 | you cut the window at `longest`; where that is no multiple of `block`, the last window is the
+  | multiple above it
     block * max(1, math.ceil(raw / block)) => min(longest, block * max(1, math.ceil(raw / block)))
 4 | steps count from 0: x is step / steps
     step / steps => (step - 1) / steps

@@ -35,12 +35,14 @@ def pair_values(v, qr, kr):
 unit.mistakes("""
 takes: easy, 5 minutes
 hint: Which of the three depend on the query i, and which on the key j?
-hint: Size 1 where each does not vary: v[None], qr[:, None], kr[None], and kr with v's heads.
+hint: Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; and kr
+    | as many heads as v has.
 after: v_j varies with the key alone, the product with both, so T times S vectors are needed to
     | write all of them down. Shared modifier keys answer a question of notebook 07: the third
     | stream of the cache is then as much smaller as there are fewer heads in it.
     | minimal/model/attention.py: Pairs does write them down, the slow reference for the layer.
-8 | your heads take modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share (0, 0, 1, 1, 2, 2)
+8 | your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1, 1,
+  | 2, 2)
     h // (H // G) => h % G
 8 | your first two dimensions are (keys, queries); wanted (queries, keys)
     return out => return out.swapaxes(0, 1)
@@ -166,8 +168,9 @@ takes: easy, 4 minutes
 hint: All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.
 hint: For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.
 after: For one sequence of 512, width 768 and float32, all v_ij are 805 MB and the factored form
-    | makes 4.2 MB, 192 times less: so the pair itself is cheap if it is written well. A test holds
-    | that minimal/model/attention.py: Pairs and minimal/model/attention.py: Dynamic agree.
+    | makes 4.2 MB, 192 times less: so the pair itself is cheap once it is written well. The two
+    | forms are minimal/model/attention.py: Pairs and minimal/model/attention.py: Dynamic, and a
+    | test holds that they agree.
 8 | those are elements; a byte count multiplies by the size of one
     width * size => width
     and: width) * size => width)
@@ -363,7 +366,8 @@ hint: Three streams grow by one row: k, v and kr. qr is used once and forgotten.
 hint: out = weights @ v + qr * (weights @ kr), with one row of weights.
 after: Three streams grow: k, v and kr, where a standard layer has two, so its cache is half as
     | large again. qr is used once and forgotten; qr * kr cannot be cached, because a later query
-    | brings its own. minimal/model/attention.py: Dynamic.modifiers keeps the third stream.
+    | brings a qr of its own. In the package the third stream is kept by minimal/model/attention.py:
+    | Dynamic.modifiers.
 in: causal_weights
  8 | you used the new kr alone; the modifier keys of all earlier tokens must be cached too
      A @ others[b] => kr[b]
@@ -444,7 +448,8 @@ def latent_set(w1, b1, w2, b2):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: Row f of w1 is a key, column f of w2 its value, relu of their product a weight of no softmax.
+hint: Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention
+    | weight that nobody normalised.
 hint: x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.
 hint: b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and relu(1) = 1.
 after: Row f of w1 is a key, column f of w2 its value, and relu of their product a weight that
@@ -483,7 +488,8 @@ takes: easy, 5 minutes
 off for tokens: not within a tenth: a map has T · T numbers, each of two mixed streams T · C
 off for what is left of a layer: more than 3 points off: count the C × C products before and after
 hint for tokens: T · T against 2 · T · C: what is left when both are divided by T?
-hint for what is left of a layer: Four matrices of C², and two of 4 C² in the MLP. Which go or come?
+hint for what is left of a layer: W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each.
+    | Which go, and which come?
 after: T · T is more than 2 · T · C from T = 2 C on, 1,536 tokens at width 768: after that the map
     | is the larger part, and a kernel that never holds it is worth writing, as
     | minimal/kernels/dynamic_values.py: mix is. Of a layer's 12 C² the network's 8 and W_O's one go
@@ -547,7 +553,8 @@ def reading_counter_example():
 unit.mistakes("""
 takes: medium, 10 minutes
 hint: Try each sentence on two queries that weigh two keys alike.
-hint: With r_j = qr_j * kr_j key j has one modified value: equal weights then give equal outputs.
+hint: With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal
+    | weights then get equal outputs.
 hint: Give the two queries different qr, and keys whose kr does not vanish.
 after: With the product taken position by position, key j has one modified value for everybody:
     | equal rows of weights then give equal outputs, and the layer is a standard one with other
@@ -604,7 +611,8 @@ def dva_tiles(scores, v, qr, kr, tile):
 
 unit.mistakes(r"""
 takes: stretch, 29 minutes
-hint: hw01's online softmax with two outputs, for v and for kr, that share the maximum and the sum.
+hint: hw01's online softmax with two running outputs, one for v and one for kr, that share the
+    | maximum and the sum.
 hint: The gate waits outside: after each tile, (o_v + qr * o_kr) / total.
 after: Both streams share the maximum and the sum, and the gate waits outside, because it does not
     | depend on the key. One solution merges whole outputs by their lse, which is allowed because

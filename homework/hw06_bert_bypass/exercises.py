@@ -130,14 +130,16 @@ def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
 
 unit.mistakes("""
 takes: medium, 14 minutes
-hint: torch.where(starts, position, 0).cummax(1) says where each word begins; gather the dice there.
+hint: Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says it;
+    | gather the dice from there.
 hint: chosen = (draw < 0.15) & ~special. Then torch.where, three times.
 hint: labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.
 after: One chosen token in ten stays as it is and one becomes a random token, so that the model
     | needs a guess at unmasked places as well. -100 is what cross entropy ignores, so the loss is
     | taken at chosen positions only. Words are chosen whole, as in BERT's later releases, because a
     | piece is easy to guess from the other pieces of its word. minimal/encoder/wordpiece.py: mask
-    | takes a fixed share of each row; with a die for each token the number would vary more.
+    | draws a fixed share of each row, not each token by its own dice, so the number of masked
+    | tokens hardly varies.
 10 | words are chosen whole: all pieces of a word go by the dice of its FIRST piece
      while not starts[row, first] => while False
 10 | the loss is taken at chosen positions only: all other labels are -100
@@ -148,7 +150,8 @@ after: One chosen token in ten stays as it is and one becomes a random token, so
      what < 0.8 => True
  5 | special tokens are never chosen
      and not special[place] =>
-10 | a draw of exactly 0.15 is not chosen; exactly 0.8 takes the random token, 0.9 stays: <, not <=
+10 | a draw of exactly 0.15 is not chosen, an action of exactly 0.8 takes the random token and one
+   | of exactly 0.9 stays: <, not <=
      chance < 0.15 => chance <= 0.15
      and: what < 0.8 => what <= 0.8
      and: what < 0.9 => what <= 0.9
@@ -219,12 +222,14 @@ unit.mistakes("""
 takes: medium, 15 minutes
 hint: All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?
 hint: Set the others to -inf, take argmax of the flat matrix, and divmod by T.
-hint: Is the largest entry more than threshold above start[0] + end[0]? If not, answer (0, 0).
+hint: Then compare: is the largest entry more than threshold above start[0] + end[0]? If not, the
+    | answer is (0, 0).
 after: The best start and the best end, each by itself, may be in the wrong order, too far apart or
     | in the question, so all pairs are scored and what is not allowed is -inf before the argmax. As
     | a matrix the allowed pairs are a band above the diagonal. Position 0 is [CLS], where a model
     | of SQuAD v2 says that there is no answer; the threshold is set afterwards, on questions whose
-    | answers are known. minimal/tasks/passages.py: best_spans keeps twenty, since windows compete.
+    | answers are known. In the package: minimal/tasks/passages.py: best_spans, which keeps twenty,
+    | because a question's windows compete.
 3 | a question may have no answer: compare the best pair with start[0] + end[0]
     highest > start[0] + end[0] + threshold => True
 3 | the best pair must exceed start[0] + end[0] by MORE than the threshold
@@ -237,7 +242,8 @@ after: The best start and the best end, each by itself, may be in the wrong orde
     e < s => e <= s
 3 | your span starts in the context, but ends behind it: both ends must be context tokens
     and context[e] =>
-3 | logits may all be negative, and 0 beats them: -inf is for what is not allowed, and to begin with
+3 | logits may all be negative, and then 0 beats them: what is not allowed, and the best score
+  | before the first, is -inf
     context[s] and context[e] and =>
     and: start[s] + end[e] => start[s] * context[s] + end[e] * context[e]
 3 | your span lies in the question; only context tokens can be answers
@@ -328,9 +334,11 @@ def em_f1(prediction, golds):
 unit.mistakes(r"""
 takes: medium, 21 minutes
 hint: Normalise both: lower case, no punctuation, no words a, an, the, single spaces; then split.
-hint: Common = sum of (Counter(p) & Counter(g)).values(); precision is it / len(p), recall / len(g).
+hint: Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall =
+    | common / len(g).
 hint: EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.
-hint: For the person: gold text i is the prediction, all others are its golds. You can do that now.
+hint: For the person: gold text i is the prediction, and the list of all others is its golds. You
+    | have that function already.
 after: The normalisation decides first, and in this order: marks before articles, or '"The" Rock'
     | keeps its article and U.S.A. loses its A. Words are compared as multisets; where nothing is
     | left of either text, minimal/tasks/squad.py: f1 knows both official rules, 0 in version 1 and
@@ -426,8 +434,10 @@ def best_windows(length, size, overlap):
 
 unit.mistakes(r"""
 takes: medium, 12 minutes
-hint: Starts are 0, size - overlap, 2 (size - overlap), …; the last is the first to reach the end.
-hint: Token t has t - start to its left, start + size - 1 - t to its right; below zero: not in it.
+hint: Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that reaches
+    | the end: start + size >= length.
+hint: In window w token t has t - start to its left and start + size - 1 - t to its right. Below
+    | zero means that the window does not hold it.
 hint: The smaller of the two, for all tokens and windows at once, is a table (length, windows);
     | argmax along the windows names the first of several largest.
 after: Every further window brings size - overlap new tokens, and the first that reaches the end is
@@ -494,7 +504,8 @@ def variance_parts(streams, weights):
 
 unit.mistakes("""
 takes: medium, 9 minutes
-hint: Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. Which of the products are equal?
+hint: Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, and
+    | which of them are equal?
 hint: All entries must add up to torch.var(weights @ streams, unbiased=False).
 hint: Take the means off, multiply each row by its weight: one matrix product does the rest.
 after: A sum of K streams has K variances and K (K - 1) covariances, each with both weights; the
@@ -560,7 +571,8 @@ hint: Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). 
     | (p + q)² / (p²/(n_a - 1) + q²/(n - 1)).
 after: Each side's variance is divided by its own number of runs, and the side that scatters more
     | pulls the degrees of freedom towards its own n - 1: 4.07 in the report's first row, where a
-    | pooled test would claim 8. notebooks/course/significance.py: welch takes means and spreads.
+    | pooled test would claim 8. In the package: notebooks/course/significance.py: welch, from means
+    | and spreads as papers print them.
 10 | what is printed is the standard deviation: square it
      std**2 => std
 10 | that is Student's test, which assumes equal variances; Welch's keeps them apart
@@ -661,7 +673,8 @@ def variance_counter_example():
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: Var V + alpha² Var R + 2 alpha Cov(V, R): only Cov can be negative, and R is relu(x), not x.
+hint: Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for the
+    | covariance with R = relu(x), not with x.
 hint: Where x is positive, let v fall as x grows. Where x is negative, R does not see it: there v
     | may do what makes it follow x on the whole.
 after: R is blind to negative inputs. So V may follow X on the whole and yet oppose relu(X), and a
@@ -700,11 +713,13 @@ def calming_alpha(v, r):
 
 unit.mistakes("""
 takes: stretch, 18 minutes
-hint: Var V + alpha² Var R + 2 alpha Cov is a parabola. Where is it lowest, where back at Var V?
+hint: Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, and
+    | where is it back at Var V?
 hint: Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.
 after: In alpha the variance is a parabola: lowest at -Cov / Var R, and back at Var V at twice that.
     | Whether one divides by n or by n - 1 does not matter, because it cancels in the ratio: one
-    | solution uses torch.cov. notebooks/course/variance.py: spread has a trained encoder's terms.
+    | solution uses torch.cov. The terms of a trained encoder, layer by layer, are in
+    | notebooks/course/variance.py: spread.
 12 | where v and r do not oppose each other no positive alpha helps: both answers are 0 there
      np.maximum(lowest, 0) => np.array(lowest)
 12 | the variance stays below that of v until twice the best alpha

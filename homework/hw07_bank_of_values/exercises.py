@@ -62,7 +62,8 @@ def which_rules(picked, layers):
 unit.mistakes("""
 takes: easy, 8 minutes
 hint: For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. And for 4?
-hint: Write each rule as a list for a depth: i >= (2 * L) // 3; i % 2 == (L - 1) % 2; i >= L // 2.
+hint: Write each rule down as a list for this depth, and compare: i >= (2 * L) // 3; i % 2 == (L -
+    | 1) % 2; i >= L // 2.
 after: In a model of 4 layers the last third and the last half are the same two layers, and in one
     | of 2 all three rules are one: what is measured there cannot tell them apart, whatever the run
     | was called. 2L/3 is rounded down, and every second layer is counted from the last one. In the
@@ -220,12 +221,15 @@ def aligned_table(embedding, w):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: One layer: notebook 10's table. Which vector is nearest to n others, by summed squares?
-hint: Their mean. The mean of n products that share a factor is a product again: average w first.
+hint: With one layer it is notebook 10's table. With n layers: which vector has the smallest sum of
+    | squared distances from n given ones?
+hint: Their mean. And the mean of n products with one matrix factor in common is a product again:
+    | average the w first.
 after: The mean of n points has the smallest sum of squared distances from them, and the mean of
     | products is a product with the mean matrix. So one table for several layers is right for none
     | of them: the claim that the first forward pass is that of x0 W_V holds for a table of each
-    | layer's own. minimal/model/init.py: align fills a shared table with the rows of one matrix.
+    | layer's own. In the package: minimal/model/init.py: align, which fills a shared table with the
+    | rows of one matrix.
 in: normed
 8 | that is the table of one layer; which is closest to those of all?
     tables.mean(0) => tables[0]
@@ -290,7 +294,8 @@ in: causal_weights
      gamma * =>
 14 | gamma was applied twice
      gamma * => gamma**2 *
- 7 | fewer queries than keys are the LAST positions: query t sees keys up to t + S - T
+ 7 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
+   | - T
      t + S - T + 1 => t + 1
 14 | your queries also see the keys after them
      scores[t, t + S - T + 1 :] = -np.inf => pass
@@ -340,8 +345,10 @@ def histogram_decode(weights, ids, table, gamma):
 
 unit.mistakes("""
 takes: medium, 14 minutes
-hint: tokens, place = ids.unique(return_inverse=True): place (B,S) is a token's number in the list.
-hint: masses[b, h, place[b, p]] += weights[b, h, p]: scatter_add, place expanded over the heads.
+hint: tokens, place = ids.unique(return_inverse=True): place (B,S) says where in the list each
+    | position's token stands.
+hint: masses[b, h, place[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with
+    | place expanded over the heads.
 hint: out = gamma * sum over the list of mass * table[tokens]: one einsum, bhu,uhd->bhd.
 after: Equal tokens have equal values, so their weights may be added before any value is read: out =
     | gamma · sum over tokens of mass · row. Over the whole vocabulary this reads all of the table,
@@ -522,11 +529,13 @@ off for the length: off by more than 150 tokens: the prompt's rows are kept once
 off for the share: off by more than 2 points: half of the layers, and only one of their two streams
 hint for the length: Rows that a layer would keep: 3,000 for the prompt and 16 n for what is
     | written. The table has |V|. When are they equal?
-hint for the share: At most all value rows of half the layers. What part of keys AND values is that?
+hint for the share: Never more than all value rows of half of the layers. What part is that of keys
+    | AND values of all layers?
 after: 3,000 + 16 n = 32,768 at n = 1,860.5: so from 1,861 tokens each. Without sharing the prompt,
     | 16 caches of 3,000 rows would have been larger than the table from the first word on: whatever
     | shrinks a cache moves break-even away. At most all values of half of the layers can go, and
-    | values are half: a quarter. notebooks/course/memory.py: break_even counts a model's bytes.
+    | values are half of the cache: a quarter. notebooks/course/memory.py: break_even counts a
+    | model's bytes for a batch.
 3 | off by more than 150 tokens
     => (0, 25)
 3 | off by more than
@@ -576,7 +585,8 @@ hint: x0 W_V has C · E numbers to choose, a table V · E.
 hint: Two tokens with the same embedding get the same x0 W_V. What may a table do with them?
 after: Two tokens with the same embedding get the same x0 W_V, whatever the matrix, and a table may
     | tell them apart; more generally the columns of the embedding span at most C directions of |V|.
-    | So x0 W_V is a special case of the table, where minimal/model/init.py: align starts it.
+    | So x0 W_V is a special case of the table, the one at which minimal/model/init.py: align starts
+    | it.
 8 | some W_V comes within half
     => (np.eye(6) + 0.1, np.random.default_rng(0).normal(size=(6, 4)))
     => (normed(np.arange(24.0).reshape(12, 2) ** 1.5 + 1),
@@ -643,12 +653,14 @@ takes: stretch, 23 minutes
 hint: Rows that the standard cache would hold in a target layer after T own tokens: B times T or
     | min(T, window + 1), and once the prompt, or what the window still shows of it: min(prompt,
     | window + 1 - T), not below 0.
-hint: It never shrinks as T grows: halve, or solve it. -1 if windows stop it below the tables' rows.
+hint: It never shrinks as T grows: search by halving, or solve it. If windows stop it below the
+    | tables' rows, the answer is -1.
 after: A windowed layer stops at N + 1 rows, so nearly all of the four tables must be paid for by
     | the one layer that sees everything: 4 · 32,768 - 3 · 513 = 129,533 tokens, where Eq 6 says
     | 32,768. A shared prompt counts once, and in a windowed layer only as long as it is seen. One
     | solution solves for T between the edges of the windows and two search for it: the held rows
-    | never shrink. notebooks/course/memory.py: break_even with rings=True asks it of a model.
+    | never shrink, so both find the same. notebooks/course/memory.py: break_even with rings=True
+    | asks it of a model.
  9 | a windowed layer's cache stops growing at window + 1 rows; it replaces less than you counted
      window + 1 if window else np.inf => np.inf
  6 | a window of N keys to the left keeps N + 1 rows, itself included
@@ -663,7 +675,8 @@ after: A windowed layer stops at N + 1 rows, so nearly all of the four tables mu
      + seen =>
  9 | the prompt is kept once, not once for every sequence
      batch * own + seen => batch * (own + seen)
- 6 | a windowed layer lets the prompt go: after T tokens of its own at most window + 1 - T are seen
+ 6 | a windowed layer lets go of the prompt as it moves out of sight: after T tokens of its own a
+   | sequence sees at most window + 1 - T of it
      max(0, min(prompt, reach - T)) => prompt
  9 | the prompt is kept once in a layer that sees everything, too
      + seen => + (seen if window else batch * seen)

@@ -51,7 +51,8 @@ def copy_tiles(x, block):
 
 unit.mistakes("""
 takes: easy, 11 minutes
-hint: Program p: offsets = p * block + arange(block), mask = offsets < N; load at N - 1 - offsets.
+hint: Program p stores at offsets = p * block + arange(block), where mask = offsets < N, and loads
+    | at N - 1 - offsets.
 hint: There are ceil(N / block) programs: (N + block - 1) // block.
 after: ceil(N / block) programs run, and the last has lanes without work: the mask switches them
     | off, and their offsets stay where the arithmetic puts them. Clamped offsets would let several
@@ -62,7 +63,8 @@ after: ceil(N / block) programs run, and the last has lanes without work: the ma
   | range(0, N, block)])
 6 | x has no place N: the lane that stores at i loads at N - 1 - i
     N - 1 - i => (N - i) % N
-4 | you clamped the offsets; the mask switches an idle lane off, its offset stays as it is
+4 | you clamped the offsets at the end; a lane that has nothing to do is switched off by the mask,
+  | its offset stays where arithmetic puts it
     return copy, offsets => return copy, np.minimum(offsets, N - 1)
 4 | you launched N // block programs; the last, ragged block needs one too
     -(-N // block) => N // block
@@ -123,7 +125,8 @@ hint: An empty row: take 0 for a maximum of -inf, and 1 for a sum of 0. Then eve
     | / 1. Store C numbers, not length: behind the end stands 0.
 after: An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of the maximum and the
     | sum alike, while a loaded 0 would count. A row without lanes has neither, and a neutral number
-    | in their place keeps NaN away. minimal/kernels/decode.py: combine does so with empty splits.
+    | in the place of -inf and of 0 keeps NaN away. minimal/kernels/decode.py: combine treats splits
+    | that saw no key in this way.
 8 | your idle lanes loaded 0: exp of that counts in the sum. Load them as -inf
     -np.inf => 0.0 if n else -np.inf
 8 | a row ends at its length: what stands behind it in memory is not part of it
@@ -230,8 +233,9 @@ def flash(q, k, v, prefix, block_m, block_n):
 
 unit.mistakes("""
 takes: hard, 37 minutes
-hint: Program p: queries p * block_m …; keys in steps of block_n up to the last query or to the end
-    | of the prefix, whichever is later. State: m, l, acc (hw01's online softmax).
+hint: Program p: queries p * block_m …; keys in steps of block_n up to the last query's own
+    | position, or to the end of the prefix, whichever is later. State: m, l, acc (hw01's online
+    | softmax).
 hint: Mask of a tile: ((key <= query) | (key < prefix)) & (key < T) & (query < T). The number of
     | tiles: ceil(max(min(T, (p + 1) * block_m), prefix) / block_n).
 hint: At the end out = acc / total, lse = m + log(total).
@@ -241,7 +245,8 @@ after: A program keeps three things a query, maximum, sum and weighted sum. Its 
     | minimal/kernels/forward.py: forward has no prefix, but a window, and walks in three stretches
     | so that only tiles at an edge are masked.
 in: flash_by_row
-16 | everybody sees the prefix: a key is seen if it is not later than the query OR is in the prefix
+16 | everybody sees the prefix, also those who stand in it: a key is seen if it is not later than
+   | the query OR belongs to the prefix
      v, prefix => v, 0
 16 | your first programs stop at their diagonal, before the end of the prefix that they see
      -end // => -min(t + block_m, T) //
@@ -312,7 +317,8 @@ def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
 
 unit.mistakes("""
 takes: medium, 14 minutes
-hint: The value tile is v[keys] + gain * table[ids[keys]]: three loads, the last needs the second.
+hint: The value tile is v[keys of the tile] + gain * table[ids[keys of the tile]]: three loads, the
+    | third depending on the second.
 hint: An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest. Gain
     | cannot wait until after the loop here, unless you keep two sums.
 after: As long as all values come from the table, the gain can wait for the finished sum. Beside an
@@ -469,12 +475,15 @@ def histogram_decode(scores, ids, table, gain):
 
 unit.mistakes(r"""
 takes: medium, 10 minutes
-hint: tokens, local = torch.unique(ids, return_inverse=True): local is a position's bin, one of few.
-hint: masses.scatter_add_ or index_add_ over local; then (H,U) times the U rows of the table.
+hint: tokens, local = torch.unique(ids, return_inverse=True): local is each position's rank among
+    | the distinct ones, so the bins are few.
+hint: masses.scatter_add_ or index_add_ over local; then one product of (H,U) with the U rows of the
+    | table.
 after: Numbered from 0, the distinct tokens need U bins and U rows of the table;
     | minimal/kernels/histogram.py: shrink gives the package's histogram the same few bins. README's
     | question about the race: softmax and bins grow with the S keys, the product with the U rows,
-    | and your own clock says which is largest. A trick wins at most the share of what it touches.
+    | and which is largest your own clock must say. A trick cannot win more than the share of the
+    | part that it touches.
 12 | your distinct tokens come in order of appearance; wanted ascending (torch.unique)
      np.unique(ids) => np.array(list(dict.fromkeys(ids)))
  8 | a token that repeats collects all of its weights; yours kept the last
@@ -537,7 +546,8 @@ hint: dv = gain * Pᵀ dout, as always; then rows with the same id are added: in
 hint: u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere.
 after: Rows of one token are summed in the order of the text: minimal/kernels/backward.py:
     | sum_by_token does that without atomics, which would add in an order that changes from run to
-    | run. The gain's gradient is sum(dout · u), u the unscaled output: a gain of 0 is no exception.
+    | run. The gain's gradient comes from the unscaled output, sum(dout · u), so nothing is divided
+    | and a gain of zero is no exception.
  5 | a token that repeats collects the gradients of all its places
      += gain => = gain
 10 | on its way into the table the gradient passes the gain
@@ -596,7 +606,8 @@ hint for gathered into memory first: Beside K and the rows: V written and V read
 after: By bytes, 301 / 132 = 2.28 for the kernel that gathers as it goes, and 301 / 534 = 0.56 for
     | the way that writes all values first: it reads the rows, writes V and reads it again, and is
     | slower than the cache that it replaces. Narrow keys make both stand out more, because less is
-    | shared. These are floors; notebooks/evidence/bench/graphs.py: split_bytes counts the kernel's.
+    | shared. These are floors; notebooks/evidence/bench/graphs.py: split_bytes counts those
+    | of the kernel, for any shape.
 6 | more than 10 % off
     => (1.73, 0.63)
 3 | more than 10 % off

@@ -397,7 +397,8 @@ def false_counter_example():
 
 unit.mistakes("""
 takes: easy, 6 minutes
-hint: Write each with two sums. Which factor would leave a sum that runs over what it depends on?
+hint: Write each as an equation with two sums. In which of them would a factor have to leave a sum
+    | although it depends on what is summed over?
 hint: Two tokens are enough. The second looks at the first, whose gate is another.
 after: The gate on the way out belongs to the token that looks, a gate on values to the token that
     | is looked at; only a gate that all share can change sides. That is why a gate on values is a

@@ -22,7 +22,8 @@ def square_mask(T):
 unit.mistakes("""
 takes: easy, 4 minutes
 hint: Draw the square for T = 3: in row 0 one column is True, in row 1 two, in row 2 all.
-hint: Compare torch.arange(T), the keys, with the queries in a column, torch.arange(T)[:, None].
+hint: Compare two aranges: the keys, torch.arange(T), against the queries in a column,
+    | torch.arange(T)[:, None].
 1 | your positions do not see themselves: the own key is at or before the query
     <= place => < place
 1 | yours is True where a key is hidden; wanted True where it is visible
@@ -62,7 +63,8 @@ def causal_mask(T, S):
 
 unit.mistakes("""
 takes: easy, 7 minutes
-hint: Draw T = 2, S = 4: the first query stands at position 2. How many keys does it see?
+hint: Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys does it
+    | see?
 hint: Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).
 8 | your positions do not see themselves: the own key is at or before the query
     <= place => < place
@@ -139,7 +141,8 @@ hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
     bshd => bsgd
 2 | you took distances; wanted products, summed over the features
     => -np.sqrt(((q[:, :, None] - k[:, None]) ** 2).sum(-1)).transpose(0, 3, 1, 2)
-2 | you cut positions into heads: reshape and view keep the old order. Turn axes: q.transpose(1, 2)
+2 | you cut positions into heads: reshape and view keep the numbers in their old order. Exchange the
+  | two axes, q.transpose(1, 2)
     => q.reshape(2, 3, -1, 4) @ k.reshape(2, 3, -1, 4).swapaxes(2, 3)
 """)
 
@@ -244,8 +247,10 @@ def attention(q, k, v):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: Call what you wrote: causal_mask, scores over the root of D, weights; then sum over the keys.
-hint: a = weights(scores(q, k) / math.sqrt(D), seen); then an einsum of a and v that sums over s.
+hint: Four lines, and three of them call what you wrote: causal_mask, scores over the root of D,
+    | weights; then the sum over the keys.
+hint: a = weights(scores(q, k) / math.sqrt(D), seen), (B, H, T, S). The sum is an einsum of a and v
+    | in which the letter s is missing on the right.
 hint: torch.einsum("bhts,bshd->bthd", a, v)
 in: causal_mask, weights
 2 | your scores lack the division by the root of D
@@ -270,7 +275,8 @@ in: causal_mask, weights
 2 | your mask comes after the softmax, so your rows no longer sum to 1: hide scores before it
     z = np.where(seen, z, -np.inf) =>
     and: return e => return seen * e
-2 | your heads attend to each other: transpose(1, 2) before and after PyTorch's own function
+2 | your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it
+  | q.transpose(1, 2), and turn its answer back
     => attention(*(x.swapaxes(1, 2) for x in (q, k, v))).swapaxes(1, 2)
 2 | your keys look for queries: scores(q, k), in this order
     scores(q, k) => scores(k, q)
@@ -323,7 +329,8 @@ def multi_head(x, W_Q, W_K, W_V, W_O, H):
 
 unit.mistakes(r"""
 takes: medium, 10 minutes
-hint: x @ W_Q is (B, T, C); unflatten(-1, (H, -1)) makes (B, T, H, D) of it. So do keys and values.
+hint: x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes (B, T, H, D)
+    | of it. The same for keys and values.
 hint: attention gives (B, T, H, D); flatten(2) puts the heads side by side, (B, T, C). Then W_O.
 in: heads, attention, causal_mask, weights
 3 | you cut positions into heads, and put them back the same way: view(B, T, H, D) first, then
@@ -468,7 +475,8 @@ unit.mistakes("""
 takes: medium, 14 minutes
 hint: x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.
 hint: rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate.
-hint: angle[:, None], (T, 1, D/2), has a place for heads; torch.cat(turn_pair(x1, x2, angle), -1).
+hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). Then
+    | torch.cat(turn_pair(x1, x2, angle), -1).
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
     np.sin(angle) => -np.sin(angle)
 2 | you paired neighbours (0 with 1, 2 with 3); here entry i turns with entry i + D/2. Both habits
@@ -550,13 +558,16 @@ def add_tile(m, total, out, scores, values):
 unit.mistakes("""
 takes: medium, 12 minutes
 hint: largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). It is in all exponents.
-hint: shrink = (m - largest).exp() corrects total and out. It is 0 in the first tile: m is -inf.
-hint: e = (scores - largest).exp(). Shrink both; total + e.sum(-1, keepdim=True), out + e @ values.
+hint: shrink = (m - largest).exp() corrects what was summed before, total as well as out. It is 0 in
+    | the first tile, where m is -inf.
+hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keepdim=True), and out *
+    | shrink + e @ values.
 2 | when the largest score grows, what was summed shrinks by exp(m - largest): your total did not
     total * shrink => total
 2 | when the largest score grows, what was summed shrinks by exp(m - largest): your out did not
     out * shrink => out
-2 | when the largest score grows, sums shrink by exp(m - largest): your total and your out did not
+2 | when the largest score grows, what was summed shrinks by exp(m - largest): neither your total
+  | nor your out did
     np.exp(m - largest) => 1
 2 | your largest score is that of this tile alone; take the larger of it and m
     np.maximum(m, scores.max(-1, keepdims=True)) => scores.max(-1, keepdims=True)
@@ -634,7 +645,8 @@ in: attention, weights
     [v_cache, v] => [v, v_cache]
 1 | you divided the scores by D; wanted its root
     np.sqrt(q.shape[-1]) => q.shape[-1]
-2 | your heads attend to each other: transpose(1, 2) before and after PyTorch's own function
+2 | your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it
+  | q.transpose(1, 2), and turn its answer back
     attention(q, keys, values) => np.einsum("bshg,bsgd->bshd",
   | weights(np.einsum("bhd,bsgd->bshg", q[:, 0], keys) / np.sqrt(q.shape[-1]), True), values)
 2 | you summed keys; what is summed are the values
@@ -642,7 +654,8 @@ in: attention, weights
 2 | your softmax runs over the heads; a query's weights sum to 1 over the keys: softmax(-1)
     z.max(-1 => z.max(1
     and: e.sum(-1 => e.sum(1
-2 | you dropped the oldest row of each cache, the new one where it was empty; they grow by one row
+2 | you dropped the oldest row of each cache, of an empty one even the new row; they grow by one row
+  | in every step
     [k_cache, k], 1) => [k_cache, k], 1)[:, 1:]
     and: [v_cache, v], 1) => [v_cache, v], 1)[:, 1:]
     and: attention(q, keys, values) => attention(q, keys, values) if keys.size else 0 * q

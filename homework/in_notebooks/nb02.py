@@ -48,7 +48,8 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
 3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-30)
-3 | the standard deviation is measured from the mean; wanted the root mean square, from zero
+3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
+  | square, measured from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
 3 | you divided by .std(), measured from the mean; wanted the root mean square, from zero
     np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
@@ -335,7 +336,8 @@ hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m
     and: b2**step => b2 ** (step - 1)
 2 | you divided by the mean square; divide by its root
     np.sqrt(square) => square
-2 | you added decay * p to the gradient: Adam with L2. AdamW pulls p itself: p * (1 - lr * decay)
+2 | you added decay * p to the gradient: that is Adam with L2. In AdamW the pull goes past both
+  | means: p * (1 - lr * decay)
     b1, b2 = betas => b1, b2 = betas\ng = g + decay * p
     and: p = p * (1 - lr * decay) =>
 2 | the pull towards zero is missing: p * (1 - lr * decay)

@@ -28,7 +28,8 @@ def weight_back(A, back):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: In a map of 4 by 4 mark what query t gives to key t - 1: a diagonal below the main one.
+hint: Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a
+    | diagonal below the main one.
 hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
 2 | you looked `back` positions AHEAD, where the mask lets no weight through: queries are rows, keys
   | are columns, so the key stands at column t - back
@@ -90,7 +91,8 @@ def token_entropy(A):
 
 unit.mistakes("""
 takes: medium, 8 minutes
-hint: Mean over the heads, sum over the QUERIES, divide by the total: one distribution a text.
+hint: (B, H, T, S): mean over the heads, sum over the QUERIES, divide by the total. That is one
+    | distribution over S keys for each text.
 hint: Check with a map that sends everything to the first token: the entropy must be 0.
     | torch.special.xlogy(p, p) is p log p, and 0 where p is 0.
 hint: received = A.mean(1).sum(-2)  # (B, S); p = received / received.sum(-1, keepdim=True)
@@ -158,8 +160,10 @@ def similarity(h):
 
 unit.mistakes("""
 takes: easy, 6 minutes
-hint: u = h / h.norm(dim=-1, keepdim=True) has tokens of length 1. Sum u over tokens, not features.
-hint: Its squared length is the sum of ALL cosines. How many are a token's with itself, how large?
+hint: h / h.norm(dim=-1, keepdim=True) has tokens of length 1: u (B, T, C). Sum u over the tokens,
+    | not over the features.
+hint: The squared length of that sum is the sum of ALL cosines. How many of them are a token's with
+    | itself, and how large are these?
 hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
 2 | you counted each token's cosine with itself, which is 1; leave these T out, above and below
     (cosines.sum((1, 2)) - T) / (T * (T - 1)) => cosines.mean((1, 2))

@@ -84,8 +84,10 @@ takes: medium, 10 minutes
 hint: Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and the
     | values likewise. The scores are (B, H, T, 2 T).
 hint: The mask is the causal one, twice side by side: torch.cat([seen, seen], -1).
-hint: Then it is notebook 01's attention: root, mask, softmax over all 2 T, einsum with the values.
-2 | you averaged two softmaxes; Eq 2 has ONE over the keys of both: a layer can win more than half
+hint: From there on it is attention as in notebook 01: divide by the root, hide, softmax over all 2
+    | T, einsum with the values.
+2 | you took a softmax for each layer and averaged; Eq 2 has ONE softmax over the keys of both, so
+  | one layer can win more than half
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3) / 2
 3 | your mask covers the keys of layer n only: the future leaks in through those of layer m
     [seen, seen] => [seen, np.ones((T, T))]
@@ -99,7 +101,8 @@ hint: Then it is notebook 01's attention: root, mask, softmax over all 2 T, eins
     np.tril(np.ones((T, T))) => np.ones((T, T))
 3 | your softmax runs over the queries; each QUERY's weights sum to one: the last axis, 2 T long
     softmax(scores) => softmax(scores, 2)
-3 | layer m is not heard: its keys are missing or hidden; the triangle is needed twice, side by side
+3 | layer m is not heard: its keys are missing, or one triangle over all 2 T columns hides them. The
+  | triangle is needed twice, side by side
     [seen, seen] => [seen, 0 * seen]
 3 | you took notebook 01's mask for T queries and 2 T keys: it takes the keys of layer n for an
   | older text and shows all of them. The causal square is needed twice, side by side
@@ -145,7 +148,8 @@ takes: easy, 5 minutes
 hint: Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?
 hint: A carries the values as in notebook 01: torch.einsum("bhts,bshd->bthd", A, v).
 hint: … + lam * (v1 - v)
-2 | you took away lam times ALL values, Eq 8's J, and looked ahead. With I only the own value goes
+2 | you took lam times the sum of ALL values away, as Eq 8 prints it with J: that looks ahead, too.
+  | With I a position loses its own value only
     (v1 - v) => (v1 - v.sum(1, keepdims=True))
 3 | the correction has the wrong sign: it adds what only the first layer has, lam (V_1 - V_n)
     (v1 - v) => (v - v1)
@@ -153,7 +157,8 @@ hint: … + lam * (v1 - v)
     => np.einsum("bhts,bshd->bthd", A, v + lam * (v1 - v))
 3 | you added lam V_1 and forgot to take lam V_n away
     (v1 - v) => v1
-2 | your map carries the values the other way: the sum runs over s, the columns: "bhts,bshd->bthd"
+2 | your map carries the values the other way: queries are its rows (t), keys its columns (s), and
+  | the sum runs over s: "bhts,bshd->bthd"
     bhts,bshd => bhst,bshd
 2 | you took lam times the OUTPUT away; (A - lam I) V_n takes lam V_n, past the map
     (v1 - v) => (v1 - y)
@@ -193,7 +198,8 @@ def learned_mix(v, v1, a, b):
 
 unit.mistakes("""
 takes: easy, 3 minutes
-hint: v is (B, T, H, D), a is (H,). Broadcasting lines up LAST dimensions: which shape must a have?
+hint: The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: which
+    | shape must a have?
 hint: a[:, None] * v + b[:, None] * v1
 2 | your shares run along the features D; there is one for each head: a[:, None]
     => a * v + b * v1

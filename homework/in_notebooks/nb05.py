@@ -226,7 +226,8 @@ unit.mistakes("""
 takes: easy, 3 minutes
 hint: With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?
 hint: Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.
-2 | your query heads take shared ones by turns (0, 1, 0, 1); wanted (0, 0, 1, 1): repeat_interleave
+2 | your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one (0, 0, 1, 1):
+  | repeat_interleave, not repeat
     h // (H // G) => h % G
 3 | you repeated positions; the heads are dimension 2 of (B, S, G, D)
     => np.repeat(rows, H // rows.shape[2], 1)
@@ -277,10 +278,12 @@ unit.mistakes("""
 takes: medium, 8 minutes
 hint: First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as values.
 hint: Then attend as in notebook 01, with one query. What would a mask have to hide?
-hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1); return the keys as well.
+hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: what
+    | attention puts out, and the grown keys.
 2 | you put the new key in front of the cached ones; it goes behind them, as the values do
     [keys, k] => [k, keys]
-2 | your mask lets the new query see the first key only; it is the LAST position: no mask is needed
+2 | your mask lets the new query see the first key only; it is the LAST of all positions and sees
+  | everything that is kept: no mask is needed
     (a[..., None] * value).sum(1, keepdims=True) => value[:, :1]
 2 | the new token must see itself, too: append its key first, then attend
     q * grown => q * (keys if keys.size else k)
@@ -300,7 +303,8 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1); retur
     * value) => * value[:, ::-1])
 3 | that is the output alone; the keys, grown by one, are the second result
     y, grown => y
-3 | your heads attend to each other: transpose(1, 2) before and after PyTorch's own function
+3 | your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it
+  | q.transpose(1, 2), and turn its answer back
     (a[..., None] * value).sum(1, keepdims=True) => np.einsum("bshg,bsgd->bshd",
   | softmax(np.einsum("bhd,bsgd->bshg", q[:, 0], grown) / np.sqrt(q.shape[-1])), value)
 3 | your softmax runs over the heads; the weights of one head sum to one over the POSITIONS

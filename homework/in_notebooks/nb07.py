@@ -45,7 +45,8 @@ def by_pairs(a, v, qR, kR):
 
 unit.mistakes(r"""
 takes: easy, 6 minutes
-hint: Size 1 where nothing varies: v[None] and kR[None] are (1, S, C), qR[:, None] (T, 1, C).
+hint: Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are (1,
+    | S, C), qR[:, None] is (T, 1, C).
 hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None], sum over keys.
 1 | you multiplied qR and kR of the SAME token; the gate belongs to the query: qR_i with kR_j
     qR[i] => qR[j]

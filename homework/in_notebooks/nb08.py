@@ -56,7 +56,8 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     np.where(chosen, ids, -100) => ids
 2 | your targets hold what the model reads; it has to guess what stood there before
     np.where(chosen, ids => np.where(chosen, inputs
-2 | you took a share of the sorted dice; a piece is decided by its own die: below 0.15 it is chosen
+2 | you sorted the dice and took a share of the pieces; each piece is decided by its own die alone:
+  | below 0.15 it is chosen
     chosen = => dice = np.where(ordinary, dice, 1).argsort(1).argsort(1) + 0.5\ndice = dice /
   | ordinary.sum(1, keepdims=True)\nchosen =
 1 | [CLS] and [SEP] are never chosen: look at `ordinary`
@@ -134,8 +135,10 @@ def best_pair(begin, end, inside):
 
 unit.mistakes(r"""
 takes: medium, 8 minutes
-hint: begin[:, None] + end[None] is (T, T): all pairs, rows for beginnings. Which are answers?
-hint: An entry counts if inside[:, None] & inside[None] and last >= first; put -inf on all others.
+hint: All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of its
+    | entries are answers?
+hint: An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all
+    | others.
 hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
@@ -143,7 +146,8 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     inside[:, None] & inside => np.ones((len(end), len(end)), bool)
 1 | an answer may be one word long: last >= first, not >
     & inside) => & inside, 1)
-1 | you took the best beginning first, then its best end; another pair may have the larger SUM
+1 | you took the best beginning first, then the best end behind it; another beginning may have the
+  | larger SUM: look at all pairs
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first].argmax())
 3 | your answer is (0, 0), no answer at all: scores may all be negative, and then a 0 would win;
@@ -319,7 +323,8 @@ def welch_t(a, b):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: The square of a mean's error is s² / n, s² over n - 1 (a.var() in PyTorch). Squares add up.
+hint: The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in PyTorch).
+    | Two errors add up in squares.
 hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 1 | you pooled the two variances, as Student's test does; Welch's takes each over its own n
     s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m - 2)

@@ -169,7 +169,8 @@ def equal_width(layers, width, hidden, extra):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: What does one more unit of width cost? A row of one matrix, a column of another.
+hint: How many numbers does one more unit of width cost? It is a row in one matrix and a column in
+    | the other, in every layer.
 hint: round(hidden - extra / (2 * width * layers))
 2 | you widened the networks; what the plan has more, its networks give back
     hidden - => hidden +
@@ -241,7 +242,8 @@ hint: The mean of each token's places, the squares left around it, and those aro
 hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums.
 hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     | y.mean(0)).square().sum() / (N - 1); 1 - within / whole.
-2 | sums of squares fit by chance: divide within by N less the number of tokens, whole by N - 1
+2 | you divided sums of squares as they are: a mean of few places fits by chance. Within: divide by
+  | N less the number of tokens; whole: by N - 1
     / (N - len(tokens)) =>
     and: / (N - 1) =>
 2 | that is the share WITHIN tokens; wanted what the token explains: 1 less that

@@ -53,7 +53,8 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
 2 | your softmax runs over the queries; each QUERY's weights sum to one: axis S of (B, H, T, S)
     score.max(-1, => score.max(2,
     and: e.sum(-1, => e.sum(2,
-1 | fewer queries than keys are the LAST positions: query t sees keys up to t + S - T
+1 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
+  | - T
     + S - T =>
 2 | each of your queries sees one key too many: the last is t + S - T
     + S - T => + S - T + 1
@@ -204,7 +205,8 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
     batch * =>
 1 | at equal size nothing is saved yet: the first context at which the cache is LARGER
     <= tables => < tables
-1 | a windowed layer keeps at most min(T, rows), yet has a table, which the full one must earn, too
+1 | a layer with a window keeps at most min(T, rows) of a text, and yet it has a table: the layer
+  | that sees everything must earn it, too
     min(T, r or T) => T
 2 | that is the number of places in all texts, B T; wanted the context T of each
     return T => return T * batch
@@ -284,7 +286,8 @@ def read_by_token(weights, ids, table):
 unit.mistakes("""
 takes: medium, 8 minutes
 hint: First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.
-hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds where ids repeat.
+hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds, also where an id
+    | comes twice.
 hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
 1 | a token that stands in several places collects ALL their weights; yours kept the last
     += => =

@@ -39,7 +39,8 @@ def add(x, y, BLOCK):
 unit.mistakes("""
 takes: easy, 6 minutes
 hint: place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); mine = place < n.
-hint: Add the loads from x + place and y + place, and store to out + place, all with mask=mine.
+hint: tl.store(out + place, tl.load(x + place, mask=mine) + tl.load(y + place, mask=mine),
+    | mask=mine)
 6 | your programs all work on the first block: a program's places begin at tl.program_id(0) * BLOCK
     x + y => np.where(np.arange(len(x)) < BLOCK, x + y, np.nan)
 6 | y is missing: load both, then add
@@ -79,7 +80,8 @@ unit.mistakes("""
 takes: easy, 8 minutes
 hint: r = tl.program_id(0) * M + tl.arange(0, M); c likewise from program_id(1) and N; r[:, None] is
     | a column, c[None, :] a row, and together they are a tile.
-hint: mine = (r[:, None] < R) & (c[None, :] < C); storing to c[None, :] * R + r[:, None] turns it.
+hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] * R + r[:, None] as
+    | it is: the addresses turn it.
 8 | you stepped through x as if contiguous: row r, column c stands at r * x_row + c * x_column
     => x.T.reshape(x.shape).T
 8 | out has C rows of R places: what came from row r, column c goes to c * R + r
@@ -226,8 +228,10 @@ def add_rows(v, table, ids, gate, BLOCK):
 
 unit.mistakes("""
 takes: easy, 9 minutes
-hint: t = tl.program_id(0); ids + t and gate + t hold one number each. The row begins at id times D.
-hint: Three loads, a product, a sum, and one store: own + gate * row to out + t * D + lane, masked.
+hint: t = tl.program_id(0). tl.load(ids + t) is one number, and so is tl.load(gate + t). The row
+    | of the table starts at that id times D.
+hint: Three loads of tiles and numbers, one product, one sum, and one store: out + t * D + lane
+    | gets own + gate * row, under the mask.
 6 | the gate is missing: gate[t] multiplies the row
     gate[:, None] * =>
 6 | v is missing: the row is added to it
@@ -281,8 +285,10 @@ def matmul(a, b, M, N, K):
 
 unit.mistakes("""
 takes: medium, 14 minutes
-hint: acc = tl.zeros([M, N], tl.float32). In steps of K load (M, K) of a, (K, N) of b, idle lanes 0.
-hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); store it once, under the mask.
+hint: acc = tl.zeros([M, N], tl.float32); for start in tl.range(0, S, K): load an (M, K) tile of a
+    | and a (K, N) tile of b, idle lanes 0.
+hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop store it under the
+    | mask of the ragged edge.
 10 | you replaced the sum in each turn: acc = tl.dot(…, acc) adds to it
      range(0, S, K) => [(S - 1) // K * K]
 10 | your loop ends after one turn: it walks over all S in steps of K
@@ -355,6 +361,7 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
 5 | exp(-300) is 0 in fp32, and its logarithm -inf: subtract the largest number so far before exp
     => np.log(np.exp(x.astype("f4")).sum(1))
 5 | the maximum is that of all tiles SO FAR, tl.maximum(top, tl.max(tile, 0)); yours is the tile's
+  | own, and exp(top - higher) runs off
     max(top, tile.max()) => tile.max()
     and: start : start + N] => start : start + N].astype("f4")
 8 | a row of x begins at row * C
@@ -429,7 +436,8 @@ unit.mistakes("""
 takes: hard, 20 minutes
 hint: t = tl.program_id(0) * M + tl.arange(0, M); the loop runs over key tiles up to
     | tl.minimum((tl.program_id(0) + 1) * M, T): the rest is future.
-hint: The loop is online, of M queries: score (M, N), top and total (M,); max and sum on axis 1.
+hint: In the loop: online, with a row of keys for each query. score is (M, N), top and total are
+    | (M,), and tl.max and tl.sum go over axis 1.
 hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top - higher).
 16 | a query sees keys up to its own position: tl.where(key[None, :] <= t[:, None], score, -inf)
      key <= t => key < T
@@ -447,7 +455,8 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      / np.sqrt(D) =>
 16 | after the loop divide the sums by total: sums / total[:, None]
      sums / total => sums
- 4 | the loop ends too early: it takes all tiles of N keys below (tl.program_id(0) + 1) * M
+ 4 | the loop ends too early: M queries may need several tiles of N keys, all below the end of their
+   | own tile, (tl.program_id(0) + 1) * M
      t // M * M + M => t // M * M // N * N + N
 16 | keys that are not seen have a score of -inf, not 0: exp(0) counts
      , -np.inf) => , 0.0)
@@ -457,9 +466,11 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      top + np.log(total) => top
 16 | top and the LOGARITHM of total are added: tl.log is missing
      top + np.log(total) => top + total
-16 | your loop ends before the diagonal, the query itself: it runs to (tl.program_id(0) + 1) * M
+16 | your loop ends before the tile of the diagonal, where a query sees itself: it runs to
+   | (tl.program_id(0) + 1) * M
      t // M * M + M => t // M * M
- 8 | exp(100) is infinite in fp32, exp(-120) is 0: subtract the largest score so far before exp
+ 8 | exp(100) is infinite in fp32, exp(-120) is 0, and inf / inf like 0 / 0 is NaN: subtract the
+   | largest score so far before exp
      np.where(key <= t, keys[key] @ q[t] / np.sqrt(D), -np.inf) =>
    | np.where(key <= t, keys[key] @ q[t] / np.sqrt(D), -np.inf).astype("f4")
      and: max(top, score.max()) => top = np.float32(0)
@@ -590,7 +601,8 @@ def grad_keys(q, k, v, above, M, N):
 
 unit.mistakes("""
 takes: hard, 20 minutes
-hint: A program has N keys, and takes M QUERIES at a time, tl.program_id(0) * N // M * M to T.
+hint: One program owns N keys and walks over the QUERIES that see them: tiles of M from
+    | tl.program_id(0) * N // M * M to T.
 hint: P = exp(score - lse) again, (M, N), 0 where the mask says so; grad_v += P.T dO.
 hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the end.
 12 | dS = P * (dP - delta): subtract each query's delta, or the softmax's own slope is missing
@@ -674,7 +686,8 @@ def token_sums(rows, ids, V, N):
 
 unit.mistakes("""
 takes: medium, 13 minutes
-hint: Loop from tl.load(starts + token) to tl.load(starts + token + 1), over places in steps of N.
+hint: start and stop are tl.load(starts + token) and tl.load(starts + token + 1); loop over places
+    | from start to stop in steps of N.
 hint: row = tl.load(order + place, mask=place < stop, other=0), then the rows (N, D) with other=0.0,
     | and tl.sum(…, 0) of them. Store even if there were none.
 6 | starts counts places in the SORTED order: order[place] says which row stands there

@@ -62,8 +62,10 @@ unit.mistakes("""
 takes: medium, 20 minutes
 hint: stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last of 4
     | splits of 5 keys that is from 6 to 5: not once.
-hint: safe = tl.where(total > 0.0, total, 1.0): sums / safe is 0, top + tl.log(safe) -inf if empty.
- 6 | the last split has no key, and 0 / 0 is NaN: divide by tl.where(total > 0.0, total, 1.0)
+hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.log(safe): 0 and
+    | -inf where nothing was seen.
+ 6 | the last split has no key: its total is 0, and 0 / 0 is NaN, which no weight makes disappear.
+   | Divide by tl.where(total > 0.0, total, 1.0)
      np.zeros((splits, H, D)) => np.full((splits, H, D), np.nan)
 14 | your last tile reads on into the next split's keys: the mask is key < stop, not key < S
      start + N, stop => start + N, S
@@ -200,7 +202,8 @@ hint: mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no 
 hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
 8 | a token that stands twice keeps only its last weight: tl.atomic_add, not tl.store
     np.add.at(bins[h], ids[key], np.exp(score - bound)) => bins[h, ids[key]] = np.exp(score - bound)
-8 | a token twice in a tile keeps only its last weight: tl.atomic_add, not load, add and store
+8 | a token that stands twice in a tile keeps only its last weight: tl.atomic_add adds where you
+  | load, add and store
     np.add.at(bins[h], ids[key], np.exp(score - bound)) =>
   | bins[h, ids[key]] += np.exp(score - bound)
 8 | the ids are those of the same keys: tl.load(ids + key, …)

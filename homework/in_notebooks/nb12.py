@@ -167,7 +167,8 @@ def sign_flips(d):
 unit.mistakes(r"""
 takes: medium, 10 minutes
 hint: n differences have 2^n patterns of signs. Each gives a sum: how many lie as far from 0?
-hint: itertools.product([1, -1], repeat=n) makes the patterns; count those >= (1 - 1e-6) times ours.
+hint: itertools.product([1, -1], repeat=n) makes the patterns; leave a little room for rounding (>=
+    | (1 - 1e-6) times ours).
 hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @ d; (flipped.abs()
     | >= d.sum().abs() * (1 - 1e-6)).double().mean().item()
 2 | you counted one direction; a mean as far on the OTHER side of zero is as surprising

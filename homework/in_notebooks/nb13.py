@@ -155,7 +155,8 @@ def exclusive(y, v):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: u = v over its length is v's direction. How far does y reach along u, in each token and head?
+hint: The direction of v is u = v over its length. How far does y reach along u? A product, one
+    | number a token and head.
 hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
 3 | v is not of length 1: divide by v . v, or take the direction of v first
     / square =>
@@ -305,7 +306,8 @@ def absorbed_scores(q, latent, up):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: Sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c]: which needs no s?
+hint: A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c].
+    | Which of the two sums can be made without s?
 hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.
 3 | every head has a matrix of its own: yours gives all heads the first one's
     up, => up[:1] + 0 * up,
