@@ -193,8 +193,7 @@ class Exercise:
 
     @functools.lru_cache(maxsize=32_768)  # noqa: B019 a class asks the same
     def expected(self, part, seed, case, wrong=None):
-        """The oracle's arrays for one case, or a named wrong answer's (None where that cannot be
-        computed)."""
+        """The oracle's arrays for one case, or a mistake's (None where that cannot be computed)."""
         inputs = [x.astype("f8") if floats(x) else x for x in self.cases(part, seed)[case]]
         try:
             with np.errstate(all="ignore"):
@@ -495,8 +494,7 @@ class Unit:
         return keep
 
     def mistakes(self, table):
-        """The named mistakes of the exercise above, edits of its oracle, and what else is said of
-        it, as homework/edits.py has them."""
+        """The named mistakes of the exercise above, and its hints: see homework/edits.py."""
         exercise, called = next(reversed(self.exercises.values())), sys._getframe(1)
         try:
             told = edits.read(table, called.f_lineno)
@@ -558,8 +556,7 @@ class Unit:
         return found
 
     def check(self, exercise, part):
-        """For a public test: `Lost`, and why, if the learner's file does not earn this part. Leaves
-        its row behind."""
+        """For a public test: `Lost`, and why, if this part is not earned. Leaves its row behind."""
         exercise = self.exercises[exercise]
         part = next(p for p in exercise.parts if p.name == part)
         import torch  # noqa: F401  its slow first import is not the learner's

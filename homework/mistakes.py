@@ -285,8 +285,7 @@ def write(exercise, row):
 
 
 def proved(exercise):
-    """What is wrong with the named mistakes of an exercise; nothing, if each costs what it says and
-    is told its own sentence."""
+    """Named mistakes that do not cost what they say, or are not told their own sentence."""
     for wrong in exercise.wrongs:
         said = []
         for seed in SEEDS:

@@ -54,8 +54,7 @@ def copy(out, *which):
 
 
 def start(out):
-    """A repository whose whole history holds no solution, and whose git takes homework from
-    work/."""
+    """A repository whose history holds no solution, and whose git takes homework from work/."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SystemExit(f"wanted a new or an empty folder, got {out}")
     is_new = not out.exists()

@@ -16,14 +16,12 @@ MOST = 5  # sentences of an exercise in the page for the class
 
 
 def visible(text):
-    """Text of which every character is seen: nothing moves a cursor, turns the line or is blank
-    but for a space."""
+    """Text that is all seen: nothing moves a cursor, turns the line or is blank but a space."""
     return "".join(c if c.isprintable() and c not in BLANK else ascii(c)[1:-1] for c in text)
 
 
 def safe(text):
-    """Text in a cell or at the start of a line: one line, and nothing that Markdown or HTML would
-    read."""
+    """Text for a cell or a line's start: one line, and no Markdown or HTML in it."""
     plain = visible(" ".join(text.split()))
     for mark in "\\`*_[]<>|~#":
         plain = plain.replace(mark, f"\\{mark}" if mark not in "<>" else f"&#{ord(mark)};")

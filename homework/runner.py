@@ -45,8 +45,7 @@ def text_of(data):
 
 
 def pieces(source):
-    """(first line, text) of what can be read by itself: the whole file, or, if that fails,
-    definition by definition."""
+    """(first line, text) of the whole file or, if it cannot be read, definition by definition."""
     try:
         ast.parse(source)
         return [(0, source)]
@@ -95,8 +94,7 @@ def counting(plain):
 
 
 def load(source, path="submission.py"):
-    """(names, problems) of a file: a statement that cannot be read or run costs only what it would
-    have defined."""
+    """(names, problems) of a file: a statement that fails costs only what it would have defined."""
     module = sys.modules["submission"] = types.ModuleType("submission")
     names, problems = vars(module), {}
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
@@ -131,8 +129,7 @@ def load(source, path="submission.py"):
 
 
 def arrays_of(value):
-    """The arrays in what a function returned: a tensor, a number, a list of numbers, or several of
-    these."""
+    """The arrays in what a function returned: tensors, numbers or lists of them, one or several."""
     several = isinstance(value, tuple) or (
         isinstance(value, list)
         and any(isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) for x in value)
@@ -198,8 +195,7 @@ def failure(error, path):
 
 
 def answer(names, problems, function, inputs, path="submission.py"):
-    """({"state": …}, arrays) of one call, on copies of the inputs, arrays as tensors. Nothing that
-    the function raises escapes."""
+    """({"state": …}, arrays) of one call, on copies, arrays as tensors. No exception escapes."""
     import torch
 
     if function in problems:
@@ -238,8 +234,7 @@ def pack(head, arrays=()):
 
 
 def unpack_trusted(message):
-    """What the grader packed; the grader itself reads answers with a more careful function of its
-    own."""
+    """What the grader packed; the grader's own reader of answers trusts less."""
     body = io.BytesIO(message)
     head = json.loads(body.readline())
     return head, [np.load(body, allow_pickle=False) for _ in range(head.get("arrays", 0))]

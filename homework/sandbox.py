@@ -1,5 +1,4 @@
-"""Where does a stranger's code run? In one child process a submission, as closed as the system
-allows.
+"""Where does a stranger's code run? In one child process a submission, as closed as can be.
 
 `homework/runner.py` is what runs inside. Three ways to isolate it are known; `best_way` finds the
 first that works here by trying it with a harmless question.
@@ -262,8 +261,7 @@ class Sandbox:
 
 
 def check(way, memory, closed=()):
-    """GraderError, in a sentence, unless this way works here and closes these folders, too, to what
-    is graded."""
+    """GraderError, in a sentence, unless this way works here and closes these folders as well."""
     if way == "uid" and os.geteuid():
         raise GraderError("only root can use a spare account")
     box = Sandbox(b"", way, 10, memory, closed)

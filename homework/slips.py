@@ -56,8 +56,7 @@ def slips(node):
 
 
 def places(tree):
-    """(parent, field, position or None, node) of every expression under a function's body,
-    docstring left out."""
+    """(parent, field, position or None, node) of every expression but the docstring."""
     for parent in ast.walk(tree):
         for field, value in ast.iter_fields(parent):
             for position, node in enumerate(value) if isinstance(value, list) else [(None, value)]:

@@ -130,8 +130,7 @@ def prepare(exercise):
 
 
 def generous(function):
-    """The same function, whatever container it returns: an iterator is a list, Python's numbers get
-    the dtype of the inputs."""
+    """The same function: an iterator is a list, Python's numbers get the dtype of the inputs."""
 
     def called(*inputs):
         real = [x.dtype for x in inputs if torch.is_tensor(x) and x.is_floating_point()]

@@ -61,8 +61,7 @@ def numbers(exercise, row, seed, parts):
 
 
 def grouped(unit, seed, learners):
-    """[[exercise, parts, learners]] of what `answers` found of each; equal numbers are one answer,
-    and the most frequent come first."""
+    """[[exercise, parts, learners]] of `answers`, equal numbers as one, the most frequent first."""
     groups = []
     for found in learners:
         for name, parts in found.items():
@@ -128,8 +127,7 @@ def read(unit, text):
 
 
 def drafts(exercise, seed, parts):
-    """[(old, new)] of small changes of the oracle that give these numbers in every case, the
-    shortest first."""
+    """[(old, new)] of small changes of the oracle that give these numbers, the shortest first."""
     asked = [
         (part, [dict(state="ok")] * len(parts[part.name]), parts[part.name])
         for part in exercise.parts
@@ -170,8 +168,7 @@ def place_of(text, node):
 
 
 def wide_enough(texts, n, start, end, new):
-    """(old, new) of a change, with as much around it as makes it stand only once: what it is a part
-    of, or whole lines."""
+    """(old, new) of a change, with as much around it, up to whole lines, as occurs only once."""
     text = texts[n]
     lines = [0, *(found.end() for found in re.finditer("\n", text[:start]))]
     stop = text.find("\n", end) if "\n" in text[end:] else len(text)

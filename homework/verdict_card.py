@@ -110,8 +110,7 @@ def failing_case(exercise, part, seed, case, answer):
 
 
 def grids(got, wanted, dtype):
-    """The two as grids, of more than two axes the first matrix that differs; () where they
-    agree."""
+    """The two as grids, or the first matrix of them that differs; () where they agree."""
     if got.shape != wanted.shape:
         return tuple(Grid(x, np.zeros(x.shape, bool)) for x in (got, wanted))
     far = np.asarray(too_far(got, wanted, [name_of(got.dtype), dtype]))
