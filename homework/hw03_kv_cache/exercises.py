@@ -249,7 +249,7 @@ in: causal_weights
      and: h * v.shape[2] // H => h % v.shape[2]
 12 | your queries also see the keys after them
      scores[t, t + S - T + 1 :] = -np.inf => pass
-12 | your scores are not divided by the root of the head width: see notebook 01, 'why the root'
+12 | your scores are not divided by the square root of D: see notebook 01, 'why the root'
      / np.sqrt(D) =>
  5 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
    | - T
