@@ -97,7 +97,7 @@ def test_the_wiring_is_read_off_the_plan(plan):
 @pytest.mark.parametrize(
     "plan, kind, mark, said",
     [
-        ("upstream-2", "stream", None, "the stream that enters an earlier layer"),
+        ("upstream-2", "stream", None, "the hidden state that enters an earlier layer"),
         ("keys-turned", "key", "R⁻¹", "turned back by the place of the query"),
         ("xsa", "own", "−", "loses its share along the query's own value"),
     ],
