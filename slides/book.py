@@ -36,6 +36,7 @@ html { font-size: 15px; }
 body { background: #fff; }
 .chapter, .listed { break-before: page; }
 h1, h2, h3 { break-after: avoid; }
+.chapter :is(h1, h2, h3) { max-width: none; }
 figure, tr, .guess { break-inside: avoid; }
 figure img { min-width: 0 !important; max-width: 100% !important; max-height: 230mm; }
 pre { white-space: pre-wrap; }
