@@ -24,7 +24,7 @@ import struct
 import sys
 import time
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -309,8 +309,11 @@ def folder(unit, learners, out, options, people=None):
     put_tables()
     with ThreadPoolExecutor(options.jobs) as workers:
         try:
-            for mine, graded in zip(learners, workers.map(attempt, learners), strict=True):
-                report(mine, graded)
+            tried = [workers.submit(attempt, mine) for mine in learners]
+            for mine, attempted in zip(learners, tried, strict=True):
+                while not wait([attempted], timeout=0.2).done:
+                    pass  # a Ctrl-C that came just before Python began to wait is heard here
+                report(mine, attempted.result())
         except KeyboardInterrupt:
             workers.shutdown(wait=False, cancel_futures=True)
             Sandbox.end_all()

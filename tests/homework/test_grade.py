@@ -627,6 +627,31 @@ def test_ctrl_c_ends_the_grader_with_a_sentence_and_leaves_nothing_running(tmp_p
     assert not alive
 
 
+def test_a_ctrl_c_that_a_thread_took_is_heard_while_the_grader_waits(tmp_path, monkeypatch, way):
+    """As happened on a busy machine: Python noted the signal, and the wait for a submission did not
+    wake."""
+    ended, heard = threading.Event(), []
+
+    def one(*asked):
+        time.sleep(0.5)  # until the grader waits
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        heard.append(ended.wait(20))
+        return grade.Graded(None, ["stopped"])
+
+    (tmp_path / "class").mkdir()
+    for name in ("anna", "ben"):
+        (tmp_path / "class" / f"{name}.py").write_text("")
+    monkeypatch.setattr(grade, "one", one)
+    monkeypatch.setattr(grade.Sandbox, "end_all", ended.set)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        asked = ["hw03", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
+        assert grade.main([*asked, "--jobs", "1", "--isolation", way]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [True]
+
+
 def words(path):
     try:
         return path.read_bytes()
