@@ -3,13 +3,15 @@
 import json
 import tomllib
 
+import pandas as pd
 import pytest
 
 from course import records, tallies
 from evidence.lab import claims
 from evidence.lab.asked import grids
+from evidence.lab.comparison import Lead, of_seeds
+from evidence.lab.foretold import judge
 from evidence.measured import bypass_seeds, portraits
-from minimal.compare import intervals
 
 COMPARED = {claim["id"]: claim for claim in records.written_claims() if "compare" in claim}
 OTHERS = dict(
@@ -55,20 +57,23 @@ def test_the_grids_that_are_compared_with_each_other_share_their_setting():
         ("~", 0.03, 0.05, False),
         ("~", -0.05, -0.03, False),
         ("~", -0.05, 0.01, None),
+        ("<", 0.0, 0.0, False),  # alike to the last digit
+        ("~", 0.0, 0.0, True),
     ],
 )
 def test_an_interval_says_yes_no_or_nothing(relation, low, high, said):
-    assert claims.holds(relation, low, high, 0.02) is said
+    seeds = pd.Series([(low + high) / 2] * 4)
+    found = Lead(seeds, (high - low) / 2 / Lead(seeds, 1.0).reach())
+    assert judge(found, **claims.range_of(relation, 0.02)).holds is said
 
 
 @pytest.mark.parametrize("relation", ["<", "<~", "~"])
 @pytest.mark.parametrize("mean", [-0.03, -0.012, -0.004, 0.001, 0.009, 0.013, 0.04])
 @pytest.mark.parametrize("spread", [0.0005, 0.004, 0.02])
 def test_a_p_below_5_per_cent_is_an_interval_that_can_tell(relation, mean, spread):
-    differences = [mean + spread * x for x in (-1.0, 0.2, 0.1, 0.7)]
-    _, low, high = intervals.interval(differences)
-    can_tell = claims.holds(relation, low, high, 0.01) is not None
-    assert (claims.p_of(relation, differences, 0.01) < 0.05) == can_tell
+    found = of_seeds([mean + spread * x for x in (-1.0, 0.2, 0.1, 0.7)])
+    limits = claims.range_of(relation, 0.01)
+    assert (found.p_of(**limits) < 0.05) == (judge(found, **limits).holds is not None)
 
 
 @pytest.fixture
@@ -89,7 +94,7 @@ def invent(monkeypatch):
                 for depth, some in depths.items()
             }
         monkeypatch.setattr(claims, "settings", lambda name, now: found.get(name, {}))
-        monkeypatch.setattr(claims, "of_runs", lambda now: ({}, one_state))
+        monkeypatch.setattr(claims, "of_one_state", lambda now: one_state)
 
     return invented
 
@@ -159,12 +164,14 @@ def test_a_whole_grid_with_more_seeds_decides_in_place_of_the_claims_own(invent)
     assert (found["holds"], found["grid"], found["n"]) == (True, "own", 3)
 
 
-def test_a_grid_that_begins_and_one_of_two_states_or_of_another_machine_decide_nothing():
-    whole, one = claims.of_runs(records.written())
-    assert {"thirteen_rows", "ten_seeds_code", "noise_code", "answer_d12"} <= whole.keys()
+def test_a_grid_that_begins_and_one_of_two_states_or_of_another_machine_decide_nothing(monkeypatch):
+    now = records.written()
+    one = claims.of_one_state(now)
     assert "ten_seeds_code" in one and not {"thirteen_rows", "noise_code", "answer_d12"} & {*one}
-    known = grids()
-    assert all(len(whole[name]) == known[name].size() for name in whole)
+    whole = records.rows("thirteen_rows")
+    assert claims.settings.__wrapped__("thirteen_rows", now)
+    monkeypatch.setattr(records, "rows", lambda name: whole[:-1])
+    assert not claims.settings.__wrapped__("thirteen_rows", now)
 
 
 def test_another_text_stands_beside_a_verdict_and_does_not_change_it(invent):

@@ -19,16 +19,19 @@ a number of steps. Of one setting that several whole grids hold, the one with th
 
 import functools
 import json
+import math
 import statistics
+
+import pandas as pd
 
 from course import records
 from course.markdown import table
-from course.significance import benjamini_hochberg, f_test, holm
+from course.significance import against
 from evidence.lab.asked import grids
-from evidence.lab.comparison import lead, signed
+from evidence.lab.comparison import FEWEST, difference, lead, signed, stay_clear
+from evidence.lab.foretold import judge
 from evidence.lab.table import runs
 from minimal.command import command
-from minimal.compare import intervals
 from minimal.data.files import write_whole
 
 VERDICTS, PAGE = records.EVIDENCE / "verdicts.json", records.EVIDENCE / "claims.md"
@@ -37,8 +40,6 @@ VERDICTS, PAGE = records.EVIDENCE / "verdicts.json", records.EVIDENCE / "claims.
 # leads that a source is named after; whoever misses a difference below that misses no main effect.
 # In points of F1: about the spread of one plan's seeds.
 LITTLE = dict(loss=0.01, f1=1.0)
-
-SEEDS = 3  # pairs below which nothing is decided
 
 # The same on the other text: told beside a verdict, which rests on the novel.
 ON_CODE = dict(
@@ -54,25 +55,20 @@ ON_CODE = dict(
 
 
 @functools.lru_cache(maxsize=1)
-def of_runs(written):
-    """{whole grid: its runs}, and those of one state of the numbers that ask for no machine."""
-    table = runs()
-    states = table.groupby("grid").state
+def of_one_state(written):
+    """Whole grids of one state of the numbers that ask for no machine."""
+    states = runs().groupby("grid").state
     one = {grid for grid, some in states if some.notna().all() and some.nunique() == 1}
-    whole, asked = {}, grids()
-    for run in records.recorded_runs():
-        if run["grid"] in states.groups:
-            whole.setdefault(run["grid"], []).append(run)
-    return whole, [name for name in asked if name in one and not asked[name].machine]
+    return [name for name, grid in grids().items() if name in one and not grid.machine]
 
 
 @functools.lru_cache(maxsize=256)
 def settings(name, written):
-    """{(size, what the runs were asked, as text): rows} of a grid or a file: only runs of one
+    """{(size, what the runs were asked, as text): rows} of a whole grid or a file: only runs of one
     setting are compared."""
-    whole, _ = of_runs(written)
-    rows = whole.get(name, []) if name in grids() else records.rows(name)
-    found = {}
+    rows, found = records.rows(name), {}
+    if name in grids() and len(rows) != grids()[name].size():
+        return found
     for row in rows:
         asked = row.get("asked", {}) | {key: row[key] for key in records.ASKED if key in row}
         found.setdefault((row["size"], json.dumps(asked, sort_keys=True)), []).append(row)
@@ -101,10 +97,14 @@ def compared(files, comparison):
     """A dict a setting of these files: the comparison, the setting, n, what was found, whether it
     holds, its p, and the grid in which it was read: another whole one if that has more seeds."""
     now, found = records.written(), {}
-    for setting, rows in together(files, now).items():
-        if row := of_setting(rows, comparison, *setting):
+    rows = {}
+    for name in files:
+        for setting, some in settings(name, now).items():
+            rows[setting] = rows.get(setting, []) + some
+    for setting, some in rows.items():
+        if row := of_setting(some, comparison, *setting):
             found[setting] = row | dict(grid=files[0])
-    for name in of_runs(now)[1]:
+    for name in of_one_state(now):
         for setting in found.keys() & settings(name, now).keys() - {*files}:
             row = of_setting(settings(name, now)[setting], comparison, *setting)
             if name not in files and row and row["n"] > found[setting]["n"]:
@@ -112,67 +112,43 @@ def compared(files, comparison):
     return list(found.values())
 
 
-def together(files, now):
-    groups = {}
-    for name in files:
-        for setting, rows in settings(name, now).items():
-            groups.setdefault(setting, []).extend(rows)
-    return groups
-
-
 def of_setting(rows, comparison, size, asked):
     """What the rows of one setting say; None where they have no pair, or it is another setting."""
+    asked = json.loads(asked)
     first, relation, second, *at = comparison.split()
-    if at and at[1] not in (size, str(json.loads(asked).get("steps"))):
+    if at and at[1] not in (size, str(asked.get("steps"))):
         return None
     ours, theirs = values_by_seed(rows, first), values_by_seed(rows, second)
-    differences = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
-    if not differences:
+    n = len(ours.keys() & theirs.keys())
+    if not n:
         return None
-    row = dict(first=first, second=second, size=size, asked=json.loads(asked), holds=None, p=None)
-    row |= dict(n=len(differences), enough=len(differences) >= SEEDS)
+    row = dict(first=first, second=second, size=size, asked=asked, n=n, holds=None, p=None)
+    row |= dict(enough=n >= FEWEST)
     if relation == "wider":
-        return row | (spread_apart(ours, theirs) if row["enough"] else dict(ratio=None))
-    little = LITTLE.get(first.partition(".")[2] or "loss", 0.0)
-    change, low, high = intervals.interval(differences)
-    row |= dict(difference=change, low=low, high=high)
+        return row | wider(ours, theirs, row["enough"])
+    row |= dict(apart=difference(pd.Series(ours), pd.Series(theirs)))
     if row["enough"]:
-        row |= dict(holds=holds(relation, low, high, little))
-        row |= dict(p=p_of(relation, differences, little))
-        if row["p"] is None and row["holds"] is not None:
-            row["p"] = 0.0  # all pairs are equally far apart
+        limits = range_of(relation, LITTLE.get(first.partition(".")[2] or "loss", 0.0))
+        row |= dict(holds=judge(row["apart"], **limits).holds, p=row["apart"].p_of(**limits))
     return row
 
 
-def holds(relation, low, high, little):
-    """Does the interval of a - b say so? True, False, or None where it cannot tell."""
-    yes, no = {
-        "<": (high < 0, low > 0),
-        "<~": (high < little, low > little),
-        "~": (-little < low and high < little, low > little or high < -little),
+def range_of(relation, little):
+    """Where a - b has to lie."""
+    return {
+        "<": dict(high=-math.ulp(0.0)),  # two that end alike are not one below the other
+        "<~": dict(high=little),
+        "~": dict(low=-little, high=little),
     }[relation]
-    return None if yes == no else yes
 
 
-def p_of(relation, differences, little):
-    """The p of what the interval says: below .05 exactly where `holds` can tell."""
-    above = intervals.t_test([value - little for value in differences])
-    if relation == "<":
-        return intervals.t_test(differences)
-    if relation == "<~" or above is None:
-        return above
-    below = intervals.t_test([value + little for value in differences])
-    mean = statistics.fmean(differences)
-    if mean > little:
-        return above
-    return below if mean < -little else max(above, below)
-
-
-def spread_apart(ours, theirs):
+def wider(ours, theirs, enough):
     """The ratio of two spreads between seeds, and what an F test at 5 % says of it."""
-    one, two = (intervals.mean_spread(list(values.values()))[1] for values in (ours, theirs))
-    p = f_test(one, len(ours), two, len(theirs))
-    return dict(ratio=one / two, p=p, holds=one > two if p < 0.05 else None)
+    if not enough:
+        return dict(ratio=None)
+    found = against([*theirs.values()], [*ours.values()])
+    ratio, p = found["ratio"], found["ratio_p"]
+    return dict(ratio=ratio, p=p, holds=ratio > 1 if p < 0.05 else None)
 
 
 # ---- in words ------------------------------------------------------------------------------------
@@ -189,18 +165,18 @@ def comparison_in_words(found, several):
         if found["ratio"]:
             spread = f"{found['ratio']:.1f} times (F test p = {found['p']:.2f}, {n})"
         return f"spread of {one} against {other}{at}: {spread}"
-    change, low, high = (found[name] for name in ("difference", "low", "high"))
+    apart = found["apart"]
     names = f"{found['first']} less {found['second']}"
     if field == other_field:
         names = f"{one} less {other}, {field}"
     if not field or field == other_field == "early":  # losses: what ends lower is ahead
         names = f"{one} ahead of {other}" + (", early" if field else "")
-        change, low, high = (x if x is None else -x for x in (change, high, low))
+        apart = -apart
     elif field == other_field == "f1":  # points: what ends higher is
         names = f"{one} ahead of {other}, f1"
     unit = " nats" if field in ("", "early") else ""
-    interval = "" if low is None else f"{signed(low)} to {signed(high)}, "
-    return f"{names}{at}: {signed(change)}{unit} ({interval}{n})"
+    interval = f"{signed(apart.low)} to {signed(apart.high)}, " if apart.n > 1 else ""
+    return f"{names}{at}: {signed(apart.mean)}{unit} ({interval}{n})"
 
 
 def setting_of(found):
@@ -265,15 +241,14 @@ def corrected(claims, on_code=False):
         for i, one in enumerate(every)
         if one["p"] is not None
     }
-    adjusted = [correct(ps) for correct in (benjamini_hochberg, holm)]
-    stays = {}
+    clear, stays = stay_clear(ps), {}
     for name, every in found.items():
-        false = [(name, i) for i, one in enumerate(every) if one["holds"] is False]
-        true = [(name, i) for i, one in enumerate(every) if one["holds"]]
+        false = [clear[name, i] for i, one in enumerate(every) if one["holds"] is False]
+        true = [clear[name, i] for i, one in enumerate(every) if one["holds"]]
         if false:  # one that fails is enough
-            stays[name] = tuple(min(p[one] for one in false) < 0.05 for p in adjusted)
+            stays[name] = tuple(map(any, zip(*false)))
         elif every and len(true) == len(every):  # all must hold
-            stays[name] = tuple(max(p[one] for one in true) < 0.05 for p in adjusted)
+            stays[name] = tuple(map(all, zip(*true)))
     return len(ps), stays
 
 
@@ -357,7 +332,7 @@ def said_at_best(claim, text):
     for comparison in claim["compare"]:
         (ours, theirs), relation = systems_of(comparison), comparison.split()[1]
         found = lead(runs(), ours, theirs, text=text, rates="tuned")
-        holding.append(holds(relation, -found.high, -found.low, LITTLE["loss"]))
+        holding.append(judge(-found, **range_of(relation, LITTLE["loss"])).holds)
         mean, rest = str(found).split(" ", 1)
         told.append(f"{ours} ahead of {theirs}: {f'**{mean}**' if found.clear else mean} {rest}")
     return f"{verdict_of(holding)}; {'; '.join(told)}"

@@ -18,8 +18,7 @@ import pandas as pd
 from scipy import stats
 
 from course.significance import benjamini_hochberg, holm
-
-FEWEST = 3  # pairs: two may agree by luck, and their interval has no width then
+from minimal.compare.intervals import FEWEST
 
 
 class NotRecorded(ValueError):
@@ -61,7 +60,21 @@ class Lead:
     @property
     def p(self):
         """Of a lead of zero, two-sided."""
-        return float(2 * stats.t.sf(abs(self.mean) / self.error, self.n - 1))
+        return self.p_at(0.0)
+
+    def p_at(self, value):
+        """Of a lead of this value, two-sided."""
+        t = abs(self.mean - value) / self.error if self.error else math.inf
+        return float(2 * stats.t.sf(t, self.n - 1))
+
+    def p_of(self, low=None, high=None):
+        """Of what the interval says of a range, that it lies in it or beyond it: below .05 exactly
+        where no end of the range lies in the interval."""
+        return max(self.p_at(end) for end in (low, high) if end is not None)
+
+    def __neg__(self):
+        """The lead of the other system."""
+        return Lead(-self.by_seed, self.error)
 
     def __str__(self):
         return f"{signed(self.mean)} ({signed(self.low)} to {signed(self.high)})"
@@ -137,13 +150,20 @@ def error_along(values):
 
 
 def change(after, before):
-    """By how much one Lead exceeds another, seed by seed; its error is that of the seeds alone."""
-    return of_seeds((after.by_seed - before.by_seed).dropna())
+    """By how much one Lead exceeds another, seed by seed."""
+    return difference(after.by_seed, before.by_seed)
+
+
+def difference(first, second):
+    """The Lead of one Series over another on the seeds that they share, whose error is that of the
+    seeds alone."""
+    return of_seeds((first - second).dropna())
 
 
 def of_seeds(ahead):
     """The Lead of some seeds, whose error is that of the seeds alone."""
-    return Lead(pd.Series(ahead), float(stats.sem(ahead)))
+    error = stats.sem(ahead) if len(ahead) > 1 else math.nan
+    return Lead(pd.Series(ahead), float(error))
 
 
 def effect(runs, after, before):
@@ -166,11 +186,16 @@ def leads(runs, plans, over="standard", **where):
 
 def tabled(found):
     """{name: Lead} as a table, a row a name in their order, as `picture` takes it."""
-    ps = {plan: one.p for plan, one in found.items()}
-    by_rate, by_holm = benjamini_hochberg(ps), holm(ps)
+    among = stay_clear({plan: one.p for plan, one in found.items()})
     rows = [
         dict(plan=plan, n=one.n, lead=one.mean, low=one.low, high=one.high, clear=one.clear)
-        | dict(p=one.p, bh=by_rate[plan] < 0.05, holm=by_holm[plan] < 0.05)
+        | dict(p=one.p, bh=among[plan][0], holm=among[plan][1])
         for plan, one in found.items()
     ]
     return pd.DataFrame(rows).set_index("plan")
+
+
+def stay_clear(ps):
+    """{name: p} -> {name: (by Benjamini-Hochberg, by Holm)}: is it clear at 5 % among them all?"""
+    corrected = benjamini_hochberg(ps), holm(ps)
+    return {name: tuple(p[name] < 0.05 for p in corrected) for name in ps}

@@ -36,6 +36,11 @@ class Outcome:
     sure: bool = True
     found: object = None
 
+    @property
+    def holds(self):
+        """True or False; None where the interval holds an end of the range."""
+        return self.where == INSIDE if self.sure else None
+
     def __str__(self):
         if self.where in (INSIDE, UNDECIDED) and self.sure:
             return self.where

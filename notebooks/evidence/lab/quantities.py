@@ -26,6 +26,7 @@ from evidence.lab.comparison import (
     Lead,
     by_seed,
     change,
+    difference,
     effect,
     lead,
     of_seeds,
@@ -104,12 +105,6 @@ def more_of(words):
     column, *cells = words
     at = cells.index("less")
     return difference(*(cell_runs(part)[column] for part in (cells[:at], cells[at + 1 :])))
-
-
-def difference(first, second):
-    """The Lead of one Series over another, on the seeds that they share."""
-    apart = (first - second).dropna()
-    return Lead(apart, float(stats.sem(apart)))
 
 
 def effect_of(words):
