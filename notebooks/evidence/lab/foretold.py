@@ -5,9 +5,8 @@
 A prediction is a table `[[GRID.foretold]]`:
 
     that    the sentence, as it was written before the first run
-    of      the quantity that it is about, by its name (evidence.lab.quantities), a list where it
-            is said of several, or
-    found   a number that older code measured, where that code has gone
+    of      the quantity that it is about, by its name (evidence.lab.quantities), or a list where
+            it is said of several
     low, high    the range that was foretold; without one of them it is open on that side
     among   what may come in place of a range: rates by their names
     clear   the whole interval has to lie in the range, or the prediction failed
@@ -68,12 +67,11 @@ def judge(found, low=None, high=None, among=None, clear=False):
 def outcome_of(row):
     """The Outcome of a prediction; undecided while its runs are not all there."""
     limits = {name: row[name] for name in ("low", "high", "among", "clear") if name in row}
-    names = row.get("of", [])
+    names = [row["of"]] if isinstance(row["of"], str) else row["of"]
     try:
-        found = [quantity(name) for name in ([names] if isinstance(names, str) else names)]
+        came = [judge(quantity(name), **limits) for name in names]
     except NotRecorded:
         return Outcome(UNDECIDED)
-    came = [judge(one, **limits) for one in found or [row["found"]]]
     return next((one for one in came if one.where != INSIDE), came[0])
 
 

@@ -151,6 +151,22 @@ def said(words):
     return found[0][column]
 
 
+def token_share(words):
+    """ "token-share v coef-apart grid=own_mixture_code": how much of the token one of q, k, v takes,
+    the mean of the upper half of the layers, by seed."""
+    door, *rest = words
+    layers = cell_runs(rest).mixed.map(lambda mixed: mixed[door])
+    first = lambda layer: np.ravel(layer)[0]  # of the shares of all parts that of the token
+    return layers.map(lambda every: np.mean([first(one) for one in every[len(every) // 2 :]]))
+
+
+def token_asked(words):
+    """ "token-asked coef-apart grid=own_mixture_code": by how much v takes more of the token than q
+    and k do, in the seed in which that is least."""
+    q, k, v = (token_share([door, *words]) for door in "qkv")
+    return float((v - np.maximum(q, k)).min())
+
+
 def values_forgotten(words):
     """The nats that a trained standard loses when its values become their token's mean, in all
     layers; "values-forgotten code token layer 3" in one; "... code all last 12": one mean for all.
@@ -254,6 +270,9 @@ QUANTITIES = {
     "stretches-ahead": lambda words: int((stretch_leads(words) > 0).sum()),
     "spread": lambda words: lead_of(words).by_seed.std(),
     "lead-at": lead_at,
+    "farthest": lambda words: apart(words).by_seed.abs().max(),
+    "token-share": lambda words: token_share(words).mean(),
+    "token-asked": token_asked,
     "values-forgotten": values_forgotten,
     "claims": claims_with,
     "wrong": wrong_of,
@@ -265,6 +284,15 @@ QUANTITIES = {
     "gpu-most": lambda words: max(SPANS[words[0]](*words[1:])),
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
+    "at-rate": of_rates(  # "at-rate row8 matrices 2 code"
+        lambda df, systems, over, text: rates.at_rate(df, systems[0], " x ".join(systems[1:]), text)
+    ),
+    "choosers": lambda words: sum(  # of the first six: "choosers matrices 2", on both texts
+        (rates.means(runs(), text, rates.FIRST).idxmin() == " x ".join(words)).sum()
+        for text in ("code", "novel")
+    ),
+    "from-the-next": of_rates(lambda df, systems, over, text: rates.from_the_next(df, text)),
+    "turned-round": of_rates(lambda df, systems, over, text: rates.turned_round(df, text)),
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
     "gain-of-tuning": of_rates(
         lambda df, systems, over, text: rates.gain_of_tuning(df, systems[0], text)

@@ -4,12 +4,15 @@ means(runs, "code")             mean loss of three seeds: a row a choice, a colu
 chosen(runs, "x0-v", "code")    the rates with the lowest of these
 """
 
+import numpy as np
+
 from evidence.lab.asked import MATRICES
 from evidence.lab.comparison import NotRecorded
 from minimal.training import recipes
 
 RECIPE = recipes.RECIPES["course"]
 COARSE = r"^tuning_(?!beyond|finer)"  # grids of the first choice: half, once and twice
+FIRST = r"^tuning_[a-z]+$"  # of these, the first six systems
 FINER, BEYOND = r"^tuning_finer", r"^tuning_beyond"  # half a step to both sides; one further
 
 
@@ -60,9 +63,33 @@ def ahead_beyond(runs, plan, text):
     return float(means(runs, text)[plan].min() - further)
 
 
+def at_rate(runs, plan, at, text):
+    """How far a system is ahead at other rates, "table x 2", of itself at the recipe's."""
+    found = means(runs, text)[plan]
+    return float(found["the recipe's"] - found[at])
+
+
 def ahead_finer(runs, plan, at, text):
     """How far half a step to one side, "matrices x 0.707", is ahead of a system's choice."""
     return float(means(runs, text)[plan].min() - means(runs, text, FINER)[plan][at])
+
+
+def of_matrices(runs, text):
+    """The means of the first six systems at the three rates of their matrices, (rates, systems)."""
+    return means(runs, text, FIRST).loc[["matrices x 0.5", "the recipe's", "matrices x 2"]].values
+
+
+def from_the_next(runs, text):
+    """How far the best of these rates is ahead of the next, where that is most."""
+    best, second, _ = np.sort(of_matrices(runs, text), axis=0)
+    return float((second - best).max())
+
+
+def turned_round(runs, text):
+    """By how much at most two systems change places between two rates, both ways as far."""
+    found = of_matrices(runs, text)
+    behind = found[:, :, None] - found[:, None, :]  # (rates, systems, systems)
+    return float(np.minimum(behind[:, None], -behind[None]).max())
 
 
 def at_best(runs, text):
