@@ -149,7 +149,7 @@ def test_a_tuned_system_has_the_rates_that_the_grids_of_its_text_chose_and_none_
     assert not {*grid.seeds} & {*tried.seed}
     for run in shapes(name):
         plan = "standard" if run.changes else run.plan
-        assert rates.in_words(run.overrides or None) == rates.chosen(table, plan, grid.text), plan
+        assert rates.in_words(run.overrides or None) == rates.chosen(table, grid.text, plan), plan
 
 
 def test_a_grid_that_tries_rates_has_the_name_by_which_the_choice_finds_it():

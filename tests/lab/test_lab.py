@@ -116,9 +116,9 @@ def test_a_lead_is_of_one_run_a_seed_and_says_what_it_lacks(table):
 
 
 def test_rates_that_nobody_tried_are_said_with_the_grid_that_would_try_them(table):
-    assert rates.chosen(table, "x0-v", "code") == "matrices x 2"
+    assert rates.chosen(table, "code", "x0-v") == "matrices x 2"
     with pytest.raises(NotRecorded, match='wanted runs of mine on code that tried .* "tuning_…"'):
-        rates.chosen(table, "mine", "code")
+        rates.chosen(table, "code", "mine")
 
 
 def test_two_states_of_the_numbers_are_not_compared(table):
@@ -259,6 +259,24 @@ def test_every_prediction_is_judged_and_three_of_four_came():
     assert (said.count("inside"), said.count("below"), said.count("undecided")) >= (206, 0, 0)
     minds = [row["that"] for row, outcome in came if row.get("mind") and outcome.where == "inside"]
     assert len(minds) == 4
+
+
+@pytest.mark.parametrize(
+    "name, found",
+    [
+        ("choosers matrices x 2 code", 2),
+        ("at-rate row8 matrices x 2 code", -0.11712),
+        ("from-the-next novel", 0.0241933),
+        ("turned-round code", 0.00421333),
+        ("turned-round novel", 0.01946),
+        ("token-share q coef-apart grid=own_mixture_code", 0.315557),
+        ("token-asked coef-apart grid=own_mixture_code", 0.324833),
+        ("token-asked depth-apart grid=own_mixture_novel", 0.160983),
+        ("farthest standard d12 grid=answer_d12 less standard steps=350 rates=again", 0.00037),
+    ],
+)
+def test_quantities_of_predictions_are_what_programs_of_their_own_found(name, found):
+    assert quantity(name) == pytest.approx(found, abs=1e-6)
 
 
 def test_a_prediction_whose_runs_are_not_there_is_undecided():

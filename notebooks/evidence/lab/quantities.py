@@ -81,6 +81,11 @@ def cell_runs(words):
     return by_seed(rows_where(runs(), **where), system, where)
 
 
+def tokens_a_parameter(words):
+    run = cell_runs(words).iloc[0]
+    return float(run.tokens / run.parameters)
+
+
 def change_of(words):
     """ "change x0-v code fine less x0-v code ten": the first lead less the second, seed by seed."""
     at = words.index("less")
@@ -128,36 +133,45 @@ def lead_at(words):
     return lead(at_step(rows_where(runs(), **where), int(step)), system, over)
 
 
+def measured_rows(name, words):
+    """The rows of a file of what was measured where these columns are so: plan=bov, texts=4."""
+    wanted = [word.split("=") for word in words]
+    return [
+        row
+        for row in records.read(name)["rows"]
+        if all(str(row.get(column)) == cell(value) for column, value in wanted)
+    ]
+
+
 def measured(words):
     """ "measured inside entropy_deep bov over standard": how much more of a column, by seed, in
     a file of what was measured of trained models."""
     file, column, system, _, other = words
-    rows = records.read(file)["rows"]
-    ours, theirs = (
-        {row["seed"]: row[column] for row in rows if row["plan"] == plan}
-        for plan in (system, other)
-    )
-    return difference(pd.Series(ours), pd.Series(theirs))
+    by_seed = lambda plan: {
+        row["seed"]: row[column] for row in measured_rows(file, [f"plan={plan}"])
+    }
+    return difference(pd.Series(by_seed(system)), pd.Series(by_seed(other)))
 
 
 def said(words):
     """ "said gpu_session times_standard plan=bov texts=4": the column of one row of a file."""
     file, column, *wanted = words
-    wanted = {name: cell(value) for name, value in (word.split("=") for word in wanted)}
-    rows = records.read(file)["rows"]
-    found = [r for r in rows if all(str(r.get(name)) == wanted[name] for name in wanted)]
+    found = measured_rows(file, wanted)
     if len(found) != 1:
         raise ValueError(f"wanted one row of {file}, got {len(found)}: name more of its columns")
     return found[0][column]
 
 
 def token_share(words):
-    """ "token-share v coef-apart grid=own_mixture_code": how much of the token one of q, k, v takes,
-    the mean of the upper half of the layers, by seed."""
+    """ "token-share v coef-apart grid=own_mixture_code": how much of the token q, k or v takes, by
+    seed, the mean of the upper half of the layers."""
     door, *rest = words
-    layers = cell_runs(rest).mixed.map(lambda mixed: mixed[door])
-    first = lambda layer: np.ravel(layer)[0]  # of the shares of all parts that of the token
-    return layers.map(lambda every: np.mean([first(one) for one in every[len(every) // 2 :]]))
+    found = {}
+    for seed, mixed in cell_runs(rest).mixed.items():
+        upper = mixed[door][len(mixed[door]) // 2 :]
+        # a weight, or the shares of all parts, of which the token is the first
+        found[seed] = np.mean([np.ravel(layer)[0] for layer in upper])
+    return pd.Series(found)
 
 
 def token_asked(words):
@@ -207,11 +221,7 @@ def wrong_of(words):
 def exact_of(words):
     """ "exact many_answers plan=x0 answers=20 heads=2": the mean share of exact answers of these
     models of a made-up text."""
-    name, *where = words
-    rows = pd.DataFrame(records.read(name)["rows"])
-    for column, value in (word.split("=") for word in where):
-        rows = rows[rows[column].astype(str) == value]
-    return float(rows.exact.mean())
+    return float(np.mean([row["exact"] for row in measured_rows(words[0], words[1:])]))
 
 
 def depths_in_need(words):
@@ -234,12 +244,22 @@ def order_of(words):
     return float(stats.spearmanr([grid.counted[guess] for grid in new], leads)[0])
 
 
+def bits_lead(words):
+    """How far a system is below standard in bits a byte, in the mean."""
+    systems, _, where = asked_for(words)
+    standard, system = (
+        by_seed(rows_where(runs(), **where), cell, where).bpb.mean()
+        for cell in ("standard", *systems)
+    )
+    return standard - system
+
+
 def of_rates(function):
-    """A function of evidence.lab.rates by the words of a name."""
+    """A function of evidence.lab.rates: "at-rate row8 matrices x 2 code"."""
 
     def found(words):
-        systems, over, where = asked_for(words)
-        return function(runs(), systems, over, where["text"])
+        *asked, text = words
+        return function(runs(), text, *asked)
 
     return found
 
@@ -261,10 +281,10 @@ QUANTITIES = {
     "shrinks": lambda words: -change_of(words).mean,
     "loss": lambda words: cell_runs(words).loss.mean(),
     "bits": lambda words: cell_runs(words).bpb.mean(),
-    "bits-lead": lambda words: bits_lead(words),  # over standard
+    "bits-lead": bits_lead,
     "tokens": lambda words: cell_runs(words).tokens.iloc[0],
     "parameters": lambda words: cell_runs(words).parameters.iloc[0],
-    "tokens-a-parameter": lambda words: ratio(cell_runs(words), "tokens", "parameters"),
+    "tokens-a-parameter": tokens_a_parameter,
     "unclear-threes": tries_of_three,
     "stretches": lambda words: len(stretch_leads(words)),
     "stretches-ahead": lambda words: int((stretch_leads(words) > 0).sum()),
@@ -284,45 +304,16 @@ QUANTITIES = {
     "gpu-most": lambda words: max(SPANS[words[0]](*words[1:])),
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
-    "at-rate": of_rates(  # "at-rate row8 matrices 2 code"
-        lambda df, systems, over, text: rates.at_rate(df, systems[0], " x ".join(systems[1:]), text)
-    ),
-    "choosers": lambda words: sum(  # of the first six: "choosers matrices 2", on both texts
-        (rates.means(runs(), text, rates.FIRST).idxmin() == " x ".join(words)).sum()
-        for text in ("code", "novel")
-    ),
-    "from-the-next": of_rates(lambda df, systems, over, text: rates.from_the_next(df, text)),
-    "turned-round": of_rates(lambda df, systems, over, text: rates.turned_round(df, text)),
-    "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
-    "gain-of-tuning": of_rates(
-        lambda df, systems, over, text: rates.gain_of_tuning(df, systems[0], text)
-    ),
-    "ahead-at-best": of_rates(
-        lambda df, systems, over, text: rates.ahead_at_best(df, systems[0], over, text)
-    ),
-    "ahead-beyond": of_rates(
-        lambda df, systems, over, text: rates.ahead_beyond(df, systems[0], text)
-    ),
-    "ahead-finer": of_rates(  # "ahead-finer standard 0.707 code"
-        lambda df, systems, over, text: rates.ahead_finer(
-            df, systems[0], f"matrices x {systems[1]}", text
-        )
-    ),
+    "chosen": of_rates(rates.chosen),
+    "choosers": of_rates(rates.choosers),
+    "at-rate": of_rates(rates.at_rate),
+    "from-the-next": of_rates(rates.from_the_next),
+    "turned-round": of_rates(rates.turned_round),
+    "gain-of-tuning": of_rates(rates.gain_of_tuning),
+    "ahead-beyond": of_rates(rates.ahead_beyond),
+    "ahead-finer": of_rates(rates.ahead_finer),
+    "ahead-at-best": lambda words: lead_at_best(words).mean,
 }
-
-
-def bits_lead(words):
-    """How far a system is below standard in bits a byte, in the mean."""
-    systems, _, where = asked_for(words)
-    standard, system = (
-        by_seed(rows_where(runs(), **where), cell, where).bpb.mean()
-        for cell in ("standard", *systems)
-    )
-    return standard - system
-
-
-def ratio(rows, above, below):
-    return float((rows[above] / rows[below]).iloc[0])
 
 
 def computed(name):

@@ -1,7 +1,7 @@
 """Which learning rates did each system choose? From the grids whose rates are "tried".
 
 means(runs, "code")             mean loss of three seeds: a row a choice, a column a system
-chosen(runs, "x0-v", "code")    the rates with the lowest of these
+chosen(runs, "code", "x0-v")    the rates with the lowest of these
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def means(runs, text, grids=COARSE):
     return tried(runs, text, grids).groupby(["at", "plan"], sort=False).loss.mean().unstack("plan")
 
 
-def chosen(runs, plan, text):
+def chosen(runs, text, plan):
     found = means(runs, text)
     if plan not in found:
         raise NotRecorded(
@@ -45,33 +45,33 @@ def chosen(runs, plan, text):
     return found[plan].idxmin()
 
 
-def gain_of_tuning(runs, plan, text):
+def gain_of_tuning(runs, text, plan):
     """How far a system's best mean is ahead of its own at the recipe's rates."""
     found = means(runs, text)[plan]
     return float(found["the recipe's"] - found.min())
 
 
-def ahead_at_best(runs, plan, over, text):
-    """How far a system's best mean is ahead of another's."""
-    found = means(runs, text)
-    return float(found[over].min() - found[plan].min())
+def at_rate(runs, text, plan, *at):
+    """How far a system is ahead at other rates, "matrices x 2", of itself at the recipe's."""
+    found = means(runs, text)[plan]
+    return float(found["the recipe's"] - found[" ".join(at)])
 
 
-def ahead_beyond(runs, plan, text):
+def ahead_beyond(runs, text, plan):
     """How far one rate beyond the last is ahead of the best of those that were tried first."""
     further = means(runs, text, BEYOND)[plan].dropna().item()
     return float(means(runs, text)[plan].min() - further)
 
 
-def at_rate(runs, plan, at, text):
-    """How far a system is ahead at other rates, "table x 2", of itself at the recipe's."""
-    found = means(runs, text)[plan]
-    return float(found["the recipe's"] - found[at])
+def ahead_finer(runs, text, plan, times):
+    """How far half a step to one side, 0.707, is ahead of a system's choice."""
+    finer = means(runs, text, FINER)[plan][f"matrices x {times}"]
+    return float(means(runs, text)[plan].min() - finer)
 
 
-def ahead_finer(runs, plan, at, text):
-    """How far half a step to one side, "matrices x 0.707", is ahead of a system's choice."""
-    return float(means(runs, text)[plan].min() - means(runs, text, FINER)[plan][at])
+def choosers(runs, text, *at):
+    """How many of the first six systems chose these rates."""
+    return int((means(runs, text, FIRST).idxmin() == " ".join(at)).sum())
 
 
 def of_matrices(runs, text):
