@@ -29,6 +29,7 @@ from evidence.lab.comparison import (
     difference,
     effect,
     lead,
+    leads,
     of_seeds,
     paired,
     rows_where,
@@ -162,6 +163,15 @@ def said(words):
     return found[0][column]
 
 
+def ranked(words):
+    """ "ranked holm code": how many of all tuned systems are ahead of standard by Holm among them
+    all; "bh" in its place, or "clear", each alone."""
+    how, text = words
+    tuned = rows_where(runs(), rates="tuned", text=text)
+    found = leads(tuned, sorted({*tuned.plan} - {"standard"}))
+    return int(found[how][found["lead"] > 0].sum())
+
+
 def token_share(words):
     """ "token-share v coef-apart grid=own_mixture_code": how much of the token q, k or v takes, by
     seed, the mean of the upper half of the layers."""
@@ -289,6 +299,7 @@ QUANTITIES = {
     "stretches": lambda words: len(stretch_leads(words)),
     "stretches-ahead": lambda words: int((stretch_leads(words) > 0).sum()),
     "spread": lambda words: lead_of(words).by_seed.std(),
+    "ranked": ranked,
     "lead-at": lead_at,
     "farthest": lambda words: apart(words).by_seed.abs().max(),
     "token-share": lambda words: token_share(words).mean(),
