@@ -29,6 +29,8 @@ from evidence.lab.asked import grids
 from evidence.lab.comparison import NotRecorded
 from evidence.lab.quantities import quantity
 from evidence.lab.table import at_step
+from minimal.compare import runs as compare_runs
+from minimal.training.run import TimeIsUp
 
 ANSWER = "lead x0-v code fine"
 
@@ -406,6 +408,24 @@ def test_a_grid_is_recorded_by_one_command_and_goes_on(mine, monkeypatch):
     monkeypatch.setattr(mine, "machine", "a toaster")
     with pytest.raises(ValueError, match="mine: wanted a machine that says a toaster"):
         record.record(mine, "test")
+
+
+def test_a_run_of_a_plan_of_our_own_is_recorded_with_what_it_mixes(mine):
+    mine.cells[:] = [dict(plan="coef-apart"), dict(plan="depth-apart")]
+    mine.study = "own_mixture"
+    assert record.record(mine, "test") == 0
+    rows = records.rows("mine")
+    assert [row["plan"] for row in rows] == ["coef-apart", "depth-apart"]
+    assert all(set(row["mixed"]) == {"q", "k", "v"} and row["held_out"] for row in rows)
+
+
+def test_a_grid_that_runs_out_of_minutes_says_where_it_stopped(mine, monkeypatch, capsys):
+    def out_of_time(*asked, **how):
+        raise TimeIsUp("stopped at step 9 of 500 (time is up)")
+
+    monkeypatch.setattr(compare_runs, "cached", out_of_time)
+    assert record.record(mine, "test") == 2
+    assert "standard             seed 0: stopped at step 9 of 500" in capsys.readouterr().out
 
 
 def test_the_command_says_what_is_recorded_and_goes_on_with_what_is_named(mine, capsys):

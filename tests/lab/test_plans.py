@@ -3,12 +3,8 @@
 import pytest
 import torch
 
-from course import records
-from evidence.lab import plans, record, studies
-from evidence.lab.asked import Grid
-from minimal.compare import runs
+from evidence.lab import plans, studies
 from minimal.model.cache import Cache
-from minimal.training.run import TimeIsUp
 from minimal.variants import build
 
 SIZE = dict(layers=4, width=16, heads=2)
@@ -72,32 +68,6 @@ def test_what_was_mixed_is_told_by_door_and_layer():
         assert all(sum(shares) == pytest.approx(1, abs=0.001) for shares in by_layer)
     weights = studies.mixtures(model(plans.MIXES["coef-apart"]), some())["mixed"]
     assert weights["v"] == [0.0] * 4 and studies.mixtures(model("standard"), some()) == {}
-
-
-def test_a_run_of_a_plan_of_our_own_is_recorded_with_what_it_mixes(tmp_path, monkeypatch):
-    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(records, "RUNS", tmp_path)
-    (tmp_path / "recordings.json").write_text("{}")
-    (tmp_path / "text.txt").write_text("the cat sees a river, and the dog hears rain. " * 3000)
-    smoke = dict(size="smoke", vocab=270, context=32, batch=4, rows=8, steps=4, evaluate=2)
-    run = smoke | dict(corpus=str(tmp_path / "text.txt"))
-    cells = [dict(plan="coef-apart"), dict(plan="depth-apart")]
-    grid = Grid("few", "few", "code", (0,), run, cells, study="own_mixture")
-    assert record.record(grid, "a test") == 0
-    rows = records.recorded_runs()
-    assert [row["plan"] for row in rows] == ["coef-apart", "depth-apart"]
-    assert all(set(row["mixed"]) == {"q", "k", "v"} and row["held_out"] for row in rows)
-    assert record.missing(grid) == []
-
-
-def test_a_grid_that_runs_out_of_minutes_says_where_it_stopped(monkeypatch, capsys):
-    def out_of_time(*asked, **how):
-        raise TimeIsUp("stopped at step 9 of 500 (time is up)")
-
-    monkeypatch.setattr(runs, "cached", out_of_time)
-    grid = Grid("few", "few", "code", (0,), {}, [dict(plan="coef-apart")])
-    assert record.record(grid, "a test") == 1
-    assert "coef-apart           seed 0: stopped at step 9 of 500" in capsys.readouterr().out
 
 
 def test_what_passes_of_a_value_is_its_number_or_its_gradient():

@@ -28,16 +28,13 @@ def test_by_layer_and_in_sum_it_is_what_the_analyses_say():
     model = awake("standard")
     got, tape = portraits.portrait(model, IDS), analysis.observe(model, IDS)
     layers, half = len(model.blocks), len(model.blocks) // 2
-    assert {len(got[name]) for name in ("entropy", "similarity", "largest", "largest_own")} == {
-        layers
-    }
+    by_layer = ("entropy", "similarity", "largest", "largest_own")
+    assert all(len(got[name]) == layers for name in by_layer)
     last = layers - 1
-    assert got["entropy"][last] == pytest.approx(
-        analysis.token_entropy(analysis.attention_map(model, tape, last)).item()
-    )
-    assert got["similarity"][last] == pytest.approx(
-        analysis.similarity(tape.streams[last + 1]).item()
-    )
+    entropy = analysis.token_entropy(analysis.attention_map(model, tape, last)).item()
+    assert got["entropy"][last] == pytest.approx(entropy)
+    similarity = analysis.similarity(tape.streams[layers]).item()
+    assert got["similarity"][last] == pytest.approx(similarity)
     assert got["largest"] == got["largest_own"]
     assert got["entropy_deep"] == pytest.approx(sum(got["entropy"][half:]) / (layers - half))
     assert got["log_largest"] == pytest.approx(sum(map(math.log, got["largest"])) / layers)
@@ -53,19 +50,16 @@ def test_what_a_token_explains_is_all_or_nothing_where_it_should_be():
     assert analysis.explained(table[ids], ids) == pytest.approx(1)
     assert analysis.explained(table[ids] + noise, ids) == pytest.approx(0.5, abs=0.05)
     assert abs(analysis.explained(noise, ids)) < 0.02
-    assert analysis.explained(-3 * table[ids] + 1, ids) == pytest.approx(1), (
-        "neither sign nor size nor an offset matters"
-    )
+    # neither sign nor size nor an offset matters
+    assert analysis.explained(-3 * table[ids] + 1, ids) == pytest.approx(1)
 
 
 def test_a_mixture_that_overshoots_is_more_the_tokens_than_the_value_that_it_corrects():
     """Row 13: h - x0 leaves what the context added; h - 9 x0 is the token again, with its sign
     turned."""
     model = awake("row13")
-    at, ids = (
-        len(model.blocks) - 1,
-        torch.randint(8, (16, 32), generator=torch.Generator().manual_seed(0)),
-    )
+    at = len(model.blocks) - 1
+    ids = torch.randint(8, (16, 32), generator=torch.Generator().manual_seed(0))
     for b, low, high in ((0.0, 0.0, 0.0), (-9.0, 0.01, 1.0)):
         with torch.no_grad():
             model.blocks[at].attention.value.a.value.fill_(1.0)
@@ -82,10 +76,8 @@ def test_mixed_values_are_told_from_a_layers_own():
 
 def test_a_model_whose_layers_lack_own_values_has_no_sum_over_them():
     got = portraits.portrait(awake("svformer"), IDS)
-    assert (
-        got["largest_own"][1:] == [None] * (len(got["largest"]) - 1)
-        and "log_largest_own" not in got
-    )
+    assert got["largest_own"][1:] == [None] * (len(got["largest"]) - 1)
+    assert "log_largest_own" not in got
 
 
 def test_a_tables_share_is_by_lengths_and_falls_to_nothing_with_its_weight():

@@ -129,15 +129,13 @@ def test_a_generation_is_whole_when_every_shape_is_on_file(place, monkeypatch):
     assert rented.session_whole(one, "generation")
 
 
-@pytest.mark.parametrize(
-    "name, before", (("token", 0), ("step", 0), ("generation", 0), ("attention", 0))
-)
-def test_what_has_no_time_left_is_not_begun(place, monkeypatch, capsys, name, before):
+@pytest.mark.parametrize("name", ("token", "step", "generation", "attention"))
+def test_what_has_no_time_left_is_not_begun(place, monkeypatch, capsys, name):
     """A command is cut off when its minutes are over, and with it what it was measuring."""
     stages(monkeypatch, name)
     monkeypatch.setattr(rented, "kernels_run", lambda where: True)
     late = session(place, minutes=0.2)
-    assert not rented.carry_out(late) and len(late.rows(name)) == before
+    assert not rented.carry_out(late) and not late.rows(name)
     assert "are left; the same command goes on" in capsys.readouterr().out
 
 

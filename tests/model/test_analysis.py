@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,6 +19,15 @@ from minimal.variants import build
 
 SMALL = dict(layers=4, width=48, heads=4, vocab=97, context=64)
 IDS = torch.randint(97, (2, 33), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """A text to train on, in a folder that keeps its runs."""
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+    text = tmp_path / "book.txt"
+    text.write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
+    return str(text)
 
 
 def awake(plan="standard", **more):
@@ -173,10 +181,7 @@ def test_any_hugging_face_model_that_returns_attentions_can_be_read():
     assert all(0 < e <= math.log(40) for e in found["entropy"])
 
 
-def test_a_watched_run_is_trained_once_and_noted_at_every_step_asked(tmp_path, monkeypatch):
-    corpus = str(tmp_path / "book.txt")
-    Path(corpus).write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
-    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+def test_a_watched_run_is_trained_once_and_noted_at_every_step_asked(corpus, monkeypatch):
     run = Run(plan="row9", size="smoke", corpus=corpus, vocab=280, steps=6)
     first = watched(run, gains, every=2)
     assert first["steps"] == [0, 2, 4, 6] and len(first["notes"]) == 4
@@ -191,10 +196,7 @@ def test_a_watched_run_is_trained_once_and_noted_at_every_step_asked(tmp_path, m
     assert watched(run, gains, every=2) == first
 
 
-def test_what_is_left_of_the_token_is_all_of_it_until_the_blocks_write(tmp_path, monkeypatch):
-    corpus = str(tmp_path / "book.txt")
-    Path(corpus).write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
-    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+def test_what_is_left_of_the_token_is_all_of_it_until_the_blocks_write(corpus, tmp_path):
     for name, lr in dict(still=1e-12, moved=None).items():
         run = Run(size="smoke", corpus=corpus, vocab=280, steps=20, lr=lr, out=str(tmp_path / name))
         left = studies.token_left(Trainer(run, quiet=True).fit() | dict(folder=run.out))[
@@ -204,10 +206,9 @@ def test_what_is_left_of_the_token_is_all_of_it_until_the_blocks_write(tmp_path,
         assert left[2] == 1 if name == "still" else left[2] < 0.99
 
 
-def test_a_layers_share_closes_with_its_gain_and_scales_with_its_table(tmp_path, monkeypatch):
-    corpus = str(tmp_path / "book.txt")
-    Path(corpus).write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
-    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+def test_a_layers_share_closes_with_its_gain_and_scales_with_its_table(
+    corpus, tmp_path, monkeypatch
+):
     run = Run("bov", size="smoke", corpus=corpus, vocab=280, steps=3, out=str(tmp_path / "bov"))
     result = Trainer(run, quiet=True).fit() | dict(folder=run.out)
     model, ids = studies.trained(result)
@@ -217,29 +218,23 @@ def test_a_layers_share_closes_with_its_gain_and_scales_with_its_table(tmp_path,
         copy, _ = studies.trained(result)
         with torch.no_grad():
             change(copy)
-        monkeypatch.setattr(studies, "trained", lambda result: (copy, ids))
-        found = studies.layer_shares(result)
-        monkeypatch.undo()
-        monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
-        return found
+        with monkeypatch.context() as patch:
+            patch.setattr(studies, "trained", lambda result: (copy, ids))
+            return studies.layer_shares(result)
 
-    def scale(factor):
-        def change(model):
-            for value in model.coefficients().values():
-                value.mul_(factor)
+    def scaled(factor):
+        return shares(lambda model: [x.mul_(factor) for x in model.coefficients().values()])
 
-        return change
-
-    plain = shares(lambda model: None)
+    plain = scaled(1.0)
     # the last layer reads the table; the first has values of its own
     last = len(model.blocks) - 1
     assert 0 < plain["share"][last] < 1 and set(plain["share"]) == set(range(last + 1))
     # a gain of zero closes the layer that has it, and no layer below it
-    closed = shares(scale(0.0))
+    closed = scaled(0.0)
     assert closed["value"][last] == closed["share"][last] == 0
     assert closed["share"][0] == plain["share"][0]
     # twice the gain: twice the values, twice the branch beside the same stream
-    double = shares(scale(2.0))
+    double = scaled(2.0)
     assert double["value"][last] == pytest.approx(2 * plain["value"][last], rel=1e-2)
     odds = [found["share"][last] / (1 - found["share"][last]) for found in (plain, double)]
     assert odds[1] == pytest.approx(2 * odds[0], rel=1e-2)
