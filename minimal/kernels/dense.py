@@ -10,6 +10,7 @@ import functools
 import torch
 import torch.nn.functional as F
 
+from minimal.kernels.embedding import look_up
 from minimal.kernels.fastest import fastest
 from minimal.kernels.histogram import finish, masses
 from minimal.kernels.reference import visible
@@ -178,13 +179,6 @@ def tiles_of(T, window, device):
 
 
 tiles_once = functools.lru_cache(maxsize=8)(tiles_of)
-
-
-def look_up(table, ids):
-    """table[ids], (B, S, G, D), by the call whose backward adds in a fixed order."""
-    if not table.is_contiguous():
-        return table[ids]
-    return F.embedding(ids, table.flatten(1)).view(*ids.shape, *table.shape[1:])
 
 
 def dense(q, k, table, ids, gain, *, order=None, **how):

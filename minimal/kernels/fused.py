@@ -25,12 +25,16 @@ def sort_ids(ids, vocabulary):
     before, known = getattr(ids, "_order", (None, None))
     if before == now and not ids.is_inference():
         return known
+    known = order_of(ids, vocabulary)
+    ids._order = (now, known)
+    return known
+
+
+def order_of(ids, vocabulary):
     tokens, order = ids.flatten().sort(stable=True)
     every = torch.arange(vocabulary + 1, dtype=ids.dtype, device=ids.device)
     starts = torch.searchsorted(tokens, every, out_int32=True)
-    known = TokenOrder(order.int(), starts)
-    ids._order = (now, known)
-    return known
+    return TokenOrder(order.int(), starts)
 
 
 def commonest(ids, order):

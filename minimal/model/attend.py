@@ -14,7 +14,7 @@ from minimal.model.trace import kept_whole
 
 def in_one_call(q, k, value, **how):
     """PyTorch's fused attention over values that exist."""
-    return attention(q, k, value.dense(), value.gain, **how)
+    return attention(q, k, value.dense(q.dtype), value.gain, **how)
 
 
 @kept_whole

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from minimal.kernels.embedding import look_up
 from minimal.model import gradients
 
 
@@ -68,9 +69,8 @@ class Embedding(Module):
         self.key, self.role, self.start = key, role, start
         self.weight = nn.Parameter(torch.empty(count, *shape))
 
-    def forward(self, ids):
-        rows = F.embedding(ids, self.weight.flatten(1))
-        return rows.view(*ids.shape, *self.weight.shape[1:])
+    def forward(self, ids, dtype=None):
+        return look_up(self.weight, ids, dtype)
 
     def rows(self):
         return self.weight

@@ -90,7 +90,7 @@ class NGram(Table):
 
     def rows(self, h, at, tape):
         new = tape.new(self.named(tape))  # (B, T)
-        return tape.banks[self.bank](new).to(h.dtype)  # (B, T, G, D)
+        return tape.banks[self.bank](new, h.dtype)  # (B, T, G, D)
 
     def word(self):
         return f"E[{self.n}-gram]"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
+from minimal.kernels.embedding import look_up
 from minimal.model.trace import as_one, kept_whole
 
 
@@ -17,8 +18,8 @@ class Rows(NamedTuple):
     v: torch.Tensor
     gain: torch.Tensor | None = None
 
-    def dense(self):
-        return self.v
+    def dense(self, dtype=None):
+        return self.v.to(dtype=dtype)  # None: as they are
 
     def kept(self):
         """What has a row for each visible token; over(rows) is the same value over these."""
@@ -35,10 +36,8 @@ class Bank(NamedTuple):
     ids: torch.Tensor  # (B, S) int32
     gain: torch.Tensor | None = None
 
-    def dense(self):
-        # indexing would do, with a much slower gradient
-        v = F.embedding(self.ids, self.table.flatten(1))  # (B, S, G D)
-        return v.unflatten(-1, self.table.shape[1:])  # (B, S, G, D)
+    def dense(self, dtype=None):
+        return look_up(self.table, self.ids, dtype)  # (B, S, G, D)
 
     def kept(self):
         return self.ids
@@ -55,8 +54,8 @@ class Latent(NamedTuple):
     heads: int
     gain: torch.Tensor | None = None
 
-    def dense(self):
-        return self.up(self.latent).unflatten(-1, (self.heads, -1))  # (B, S, H, D)
+    def dense(self, dtype=None):
+        return self.up(self.latent).unflatten(-1, (self.heads, -1)).to(dtype=dtype)  # (B, S, H, D)
 
     def kept(self):
         return self.latent
@@ -106,7 +105,7 @@ class Tape:
         if at not in self.rows and at in self.values:
             value = self.values[at]
             new = value.over(self.new(value.kept()))
-            self.rows[at] = new.dense().to(self.queries[at].dtype)
+            self.rows[at] = new.dense(self.queries[at].dtype)
         return made(self.rows, at)
 
     def keep(self, name, new, last=None):

@@ -191,9 +191,9 @@ class GPT(nn.Module):
         """The stream before the head (B, T, C)."""
         style, positions = self.config.style, tape.positions()
         # embedding and positions
-        x = self.embed(ids).to(self.dtype)  # (B, T, C)
+        x = self.embed(ids, self.dtype)  # (B, T, C)
         if self.position is not None:
-            x = x + self.position(positions).to(x.dtype)
+            x = x + self.position(positions, x.dtype)
         else:
             half = style.positions == "half-rope"
             tables = rope_tables(positions, self.config.head, style.rope_base, half)

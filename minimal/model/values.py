@@ -143,7 +143,7 @@ class Table(Source):
         self.bank, self.start = bank or str(self.at), start
 
     def rows(self, h, at, tape):
-        return tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, G, D)
+        return tape.banks[self.bank](tape.ids, h.dtype)  # (B, T, G, D)
 
     def named(self, tape):
         """The row of every visible position (B, S)."""
@@ -359,7 +359,7 @@ class Slots(Source):
     def rows(self, h, at, tape):
         scores = self.router(h).unflatten(-1, (self.config.groups, self.slots + 1))
         g = 2 * torch.sigmoid(scores)  # (B, T, G, M+1)
-        e = tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, M, G, D)
+        e = tape.banks[self.bank](tape.ids, h.dtype)  # (B, T, M, G, D)
         stored = torch.einsum("btgm,btmgd->btgd", g[..., 1:], e)
         return g[..., :1] * self.x.rows(h, at, tape) + stored
 
