@@ -5,11 +5,9 @@ from typing import NamedTuple
 import torch
 
 from minimal.kernels.check import as_int32, kernel_ready, stamp
+from minimal.kernels.fastest import fastest
 from minimal.kernels.first_only import first_only
-
-# The commonest token's share from which PyTorch's gradient of a table is faster than ours: on an
-# H100 ours took .85 of its time where that share was 3.9 %, 1.16 at 7.8 % and 3.92 at 100 %.
-COMMON_SHARE = 0.06
+from minimal.kernels.route import kernels_run
 
 
 class TokenOrder(NamedTuple):
@@ -25,46 +23,39 @@ def sort_ids(ids, vocabulary):
     before, known = getattr(ids, "_order", (None, None))
     if before == now and not ids.is_inference():
         return known
-    known = order_of(ids, vocabulary)
+    tokens, order = ids.flatten().sort(stable=True)
+    every = torch.arange(vocabulary + 1, dtype=ids.dtype, device=ids.device)
+    starts = torch.searchsorted(tokens, every, out_int32=True)
+    known = TokenOrder(order.int(), starts)
     ids._order = (now, known)
     return known
 
 
-def order_of(ids, vocabulary):
-    tokens, order = ids.flatten().sort(stable=True)
-    every = torch.arange(vocabulary + 1, dtype=ids.dtype, device=ids.device)
-    starts = torch.searchsorted(tokens, every, out_int32=True)
-    return TokenOrder(order.int(), starts)
+def sum_rows(rows, ids, count, dtype, order=None):
+    """rows (*ids, C) by position -> (count, C) by id, in a fixed order.
 
+    By PyTorch's gradient of an embedding, or by our kernel over the sorted ids. Which is faster
+    hangs on how common the commonest id is, and whoever looks at ids waits for the GPU: so the
+    first batch of a shape is summed both ways, and the others as was faster."""
 
-def commonest(ids, order):
-    """The commonest token's share of all positions: a GPU is asked once for these ids, and not
-    while a graph is made, which would have to wait for it."""
-    now = stamp(ids, len(order.starts))
-    before, known = getattr(ids, "_commonest", (None, None))
-    if before == now and not ids.is_inference():
-        return known
-    if torch.compiler.is_compiling() or (ids.is_cuda and torch.cuda.is_current_stream_capturing()):
-        return 0.0
-    known = int(order.starts.diff().max()) / max(1, ids.numel())
-    ids._commonest = (now, known)
-    return known
+    def embedding():
+        back = torch.ops.aten.embedding_dense_backward
+        return back(rows.to(dtype), ids, count, -1, False)
 
+    def segments():
+        from minimal.kernels.backward import run_sum_by_token
 
-def summed(rows, ids, order, table):
-    """rows (B, S, G, D) by position -> (V, G, D) by token, in the table's type.
+        # a view: what is known of these ids is not kept, for a compiled step, whose memory has
+        # another meaning later under the same name
+        known = order or sort_ids(ids.view_as(ids), count)
+        like = torch.empty(count, rows.shape[-1], dtype=dtype, device="meta")
+        return run_sum_by_token(rows.contiguous(), known, like)
 
-    By our kernel over the sorted ids, where one program walks over all positions of its token; or,
-    where a token is so common that the others wait for it, by PyTorch's gradient of an
-    embedding."""
-    from minimal.kernels.backward import run_sum_by_token
-
-    order = order or sort_ids(ids, len(table))
-    if commonest(ids, order) < COMMON_SHARE:
-        return run_sum_by_token(rows, order, table)
-    flat = rows.flatten(2).to(table.dtype)  # (B, S, G D)
-    back = torch.ops.aten.embedding_dense_backward
-    return back(flat, ids, len(table), -1, False).view_as(table)
+    if not kernels_run(rows.device.type) or torch.float64 in (rows.dtype, dtype):
+        return embedding()
+    ways = dict(embedding=embedding, segments=segments)
+    question = ("table", ids.numel(), count, rows.shape[-1], rows.dtype, dtype)
+    return ways[fastest(question, ways)]()
 
 
 class Fused(torch.autograd.Function):
@@ -98,7 +89,9 @@ class Fused(torch.autograd.Function):
         elif ctx.atomic:
             grad_table = grad_table.to(table.dtype)
         else:
-            grad_table = summed(grad_v, ids, ctx.order, table)
+            order = ctx.order or sort_ids(ids, len(table))
+            grad_table = sum_rows(grad_v.flatten(2), ids, len(table), table.dtype, order)
+            grad_table = grad_table.view(table.shape)
 
         # The gain's gradient is the sum of dO * u, finite at gain 0.
         grad_gain = None if gain is None else delta.sum().to(gain.dtype)

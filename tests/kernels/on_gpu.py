@@ -2,7 +2,7 @@
 
 In processes of their own, because in the tests' own Triton is an interpreter. By hand, all at once:
 
-    for part in {training,decoding}-{float32,bfloat16,float16} atomics graph windows step; do
+    for part in {training,decoding}-{float32,bfloat16,float16} atomics graph table windows step; do
         python -m tests.kernels.on_gpu $part > $part.log 2>&1 &
     done; wait
 """
@@ -12,9 +12,12 @@ from functools import partial
 
 import torch
 
+from minimal.kernels import fastest
+from minimal.kernels import fused as fused_module
 from minimal.kernels import recorded as recording
 from minimal.kernels.decode import run_histogram, run_split
 from minimal.kernels.dense import attention
+from minimal.kernels.embedding import look_up
 from minimal.kernels.fused import fused
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, by_definition, reference
@@ -130,6 +133,35 @@ def graph():
         close(step(), right, torch.bfloat16, "graph")
 
 
+# rows, positions, key heads, D
+TABLE = (310, 1028, 3, 40)
+
+
+def table(where="cuda"):
+    """A table's gradient as a compiled model has it: float64's, by both ways and by the faster."""
+    V, N, G, D = TABLE
+    look, choose = torch.compile(look_up, dynamic=False, fullgraph=True), fused_module.fastest
+    for share in (0.0, 0.5, 1.0):
+        what = f"a table's gradient, {share:.0%} one token"
+        print(what, flush=True)
+        ids = torch.randint(V - 2, (2, N // 2), dtype=torch.int32)
+        ids = ids.masked_fill(torch.rand(ids.shape) < share, V - 2).to(where)
+        for dtype in (torch.float32, torch.bfloat16):
+            rows = torch.randn(*ids.shape, G, D, device=where).to(dtype)
+            leaf = torch.zeros(V, G, D, device=where, requires_grad=True)
+            right = torch.zeros(V, G * D, dtype=torch.float64, device=where)
+            right.index_add_(0, ids.flatten(), rows.double().view(-1, G * D))
+            for only in ("embedding", "segments", None):
+                fastest.CHOSEN.clear()
+                fused_module.fastest = lambda *asked, only=only: only or choose(*asked)
+                mine, again = (
+                    torch.autograd.grad(look(leaf, ids, dtype), leaf, rows)[0] for _ in range(2)
+                )
+                assert torch.equal(mine, again), f"{what}: other bits"
+                close(mine.flatten(1), right, torch.float32, what)
+    fused_module.fastest = choose
+
+
 # T, window, query heads, key heads, D
 WINDOWS = ((2048, 512, 6, 6, 128), (1500, 300, 4, 2, 64), (1024, 1000, 2, 1, 16))
 
@@ -176,7 +208,7 @@ def step():
 
 # A process a part: hundreds of kernels are compiled, and processes compile side by side.
 TYPES = dict(float32=torch.float32, bfloat16=torch.bfloat16, float16=torch.float16)
-PARTS = dict(atomics=atomics, graph=graph, windows=windows, step=step)
+PARTS = dict(atomics=atomics, graph=graph, table=table, windows=windows, step=step)
 for name, dtype in TYPES.items():
     PARTS[f"training-{name}"] = partial(training, dtype)
     PARTS[f"decoding-{name}"] = partial(decoding, dtype)

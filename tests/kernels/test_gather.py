@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from minimal.kernels import fused
 from minimal.kernels.fused import fused as fused_way
 from minimal.kernels.fused import sort_ids
 from minimal.kernels.gather import gather_attention
@@ -222,6 +223,7 @@ def test_all_layers_of_a_step_share_one_sort_and_a_write_to_the_ids_ends_it(
     interpreter, monkeypatch
 ):
     q, k, table, ids, gain = Shape().tensors(grad=True)
+    monkeypatch.setattr(fused, "fastest", lambda question, ways: "segments")
     sorts = []
     sort = torch.Tensor.sort
     monkeypatch.setattr(torch.Tensor, "sort", lambda *a, **b: sorts.append(1) or sort(*a, **b))
@@ -260,37 +262,6 @@ def test_the_sum_by_token_equals_index_add_to_the_last_bit_of_that_order(interpr
     close(mine, torch.zeros(9, 120).index_add_(0, ids.flatten(), rows.view(300, -1)).view(9, 3, 40))
     assert torch.equal(mine, run_sum_by_token(rows, sort_ids(ids.clone(), 9), table))
     assert not mine[7:].any()
-
-
-@pytest.mark.parametrize("share", (0.0, 0.05, 0.07, 0.5, 1.0))
-def test_a_common_tokens_gradient_is_pytorchs_and_a_rare_ones_ours(share, interpreter, monkeypatch):
-    from minimal.kernels import backward, fused
-
-    calls, ours = [], backward.run_sum_by_token
-    noted = lambda *given: calls.append(1) or ours(*given)
-    monkeypatch.setattr(backward, "run_sum_by_token", noted)
-    ids = torch.arange(200, dtype=torch.int32).view(2, 100)
-    ids.view(-1)[: round(200 * share)] = 199
-    rows, table = torch.randn(2, 100, 3, 40), torch.zeros(210, 3, 40)
-    mine = fused.summed(rows, ids, None, table)
-    right = torch.zeros(210, 120).index_add_(0, ids.flatten(), rows.view(200, -1))
-    close(mine, right.view_as(table))
-    assert bool(calls) is (share < fused.COMMON_SHARE)
-    ids[:] = 3  # what is known of ids holds until somebody writes to them
-    close(fused.summed(rows, ids, None, table)[3], rows.sum((0, 1)))
-    assert len(calls) == (share < fused.COMMON_SHARE)
-
-
-def test_where_the_share_lies_was_measured():
-    """Between what was drawn, where ours was faster, and twice as common, where PyTorch's was."""
-    from course import records
-    from minimal.kernels import fused
-
-    rows = records.rows("gather_gpu")
-    rows = [row for row in rows if row["part"] == "table"]
-    ours = {row["hottest"]: row["sum_by_token_us"] / row["embedding_us"] for row in rows}
-    assert all((times < 1) is (share < fused.COMMON_SHARE) for share, times in ours.items())
-    assert [f"{times:.2f}" for times in ours.values()] == ["0.85", "1.16", "3.92"]
 
 
 def test_the_dense_ways_table_gradient_has_the_same_bits_in_every_run():

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from torch._functorch import config as functorch
 
 from evidence.bench.documents import PACKED, documents
 from evidence.bench.gpu_decode import CACHED, WIDE, decode
@@ -45,10 +46,13 @@ from minimal.data import results
 from minimal.data.files import runs_folder
 from minimal.kernels.backward import run_sum_by_token
 from minimal.kernels.dense import attention, tiles_of
+from minimal.kernels.embedding import look_up
+from minimal.kernels.fastest import CHOSEN
 from minimal.kernels.forward import run_forward, triton
-from minimal.kernels.fused import sort_ids, summed
+from minimal.kernels.fused import sort_ids, sum_rows
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
+from minimal.training.compiling import compiled
 
 PARTS = ("decode", "forward", "backward", "documents", "table", "train", "wide")
 
@@ -171,8 +175,10 @@ def heated(ids, share):
 
 
 def table_gradient(bench, B, T, H, G, D, share):
-    """Rows by position summed by token: by our kernel, by PyTorch's embedding, by atomics, which a
-    compiled model has; and by what our fused backward chooses of the first two.
+    """Rows by position summed by token: by our kernel, by PyTorch's embedding, by atomics; and by
+    what our fused backward chooses of the first two. Then as a training step has it, from rows of
+    the activations' type to a table of fp32: `compiled`, by our operator; `joined`, by what the
+    compiler makes of PyTorch's lookup by itself; `eager`, by PyTorch's lookup uncompiled.
 
     `sum_by_token` has one program a token and column block, so the hottest token's program ends
     last. Two programs a hot token would end sooner, and cost a second pass over what they leave. A
@@ -180,7 +186,8 @@ def table_gradient(bench, B, T, H, G, D, share):
     than a twentieth of a fused backward, and models train through PyTorch's attention. So no token
     is split.
 
-    The sort of the ids is not counted: it is made once for all layers of a step."""
+    The sort of the ids is not counted where our kernel is called alone: there it is made once for
+    all layers of a step. In `compiled` and in PyTorch's own it is."""
     ids = heated(bench.ids(B, T), share)
     rows = bench.randn(B, T, G, D)
     flat, index = rows.view(B * T, G * D), ids.flatten()
@@ -195,16 +202,22 @@ def table_gradient(bench, B, T, H, G, D, share):
         zeros = torch.zeros_like(table).flatten(1)
         return zeros.index_add_(0, index, flat.float()).view_as(table)
 
+    def chosen():
+        return sum_rows(rows.flatten(2), ids, bench.V, table.dtype, plan).view_as(table)
+
+    CHOSEN.clear()  # each share is asked anew
     ways = {
         ("sum_by_token", ""): lambda: run_sum_by_token(rows, plan, table),
         ("embedding", ""): embedding,
         ("atomics", ""): atomics,
-        ("chosen", ""): lambda: summed(rows, ids, plan, table),
+        ("chosen", ""): chosen,
+        **trained_ways(bench, table, ids, rows),
     }
     taken = bench.seconds(agree(ways, bench.dtype, f"table's gradient, {share:.0%} hot"))
     moved = rows.numel() * rows.element_size() + table.numel() * 4
     floor = moved / bench.memory
     better = min(taken["sum_by_token", ""], taken["embedding", ""])
+    best_trained = min(taken[name, ""] for name in ("sum_by_token", "joined", "eager"))
     return dict(
         part="table",
         B=B,
@@ -214,9 +227,28 @@ def table_gradient(bench, B, T, H, G, D, share):
         floor_us=1e6 * floor,
         share_of_floor=floor / fastest_of(taken, "sum_by_token")[0],
         chosen_over_best=better / taken["chosen", ""],
+        compiled_over_best=best_trained / taken["compiled", ""],
         **columns(taken),
         each_us=each_us(taken),
     )
+
+
+def trained_ways(bench, table, ids, rows):
+    """The backward pass of a lookup alone. On a CPU the compiler's graph is run, not its code."""
+    leaf = torch.zeros_like(table, requires_grad=True)
+    backend = dict(backend="aot_eager") if bench.device == "cpu" else {}
+    functorch.donated_buffer = False  # a backward that is timed runs again and again
+
+    def pytorchs(table, ids, dtype):
+        return F.embedding(ids, table.flatten(1)).view(rows.shape).to(dtype)
+
+    looks = dict(
+        compiled=compiled(look_up, **backend), joined=compiled(pytorchs, **backend), eager=pytorchs
+    )
+    return {
+        (name, ""): gradients(lambda look=look: look(leaf, ids, rows.dtype), [leaf], rows)
+        for name, look in looks.items()
+    }
 
 
 # ---- training ------------------------------------------------------------------------------------
@@ -244,7 +276,8 @@ SAID = dict(
     documents="documents of {mean} tokens in {B} x {T}: tiles in {tiles_us:.0f} us a batch\n"
     "    forward {forward_us}\n    backward {backward_us}",
     table="table's gradient, hottest token {hottest:.0%}: {sum_by_token_us:.0f} us, "
-    "{share_of_floor:.0%} of the floor; ours chooses {chosen_over_best:.2f} of the better one\n"
+    "{share_of_floor:.0%} of the floor; ours chooses {chosen_over_best:.2f} of the better one, a "
+    "compiled step {compiled_over_best:.2f} of the best\n"
     "    {each_us}",
     train="{plan:9} {size}: {tokens_per_second:,} tokens/s, {tflops:.0f} TFLOP/s counted, "
     "{share:.0%} of the best product's",

@@ -57,11 +57,11 @@ TOLD, TOLD_COMPILED = WRITTEN[:3], WRITTEN[1]
 # attention's parts, in the order of what decides: what training takes, then decoding
 ATTENTION = ("forward", "backward", "documents", "table", "decode", "wide")
 
-# bf16, fp16 and fp32; atomics, graph, windows: see tests/kernels/on_gpu.py
+# bf16, fp16 and fp32; atomics, graph, table, windows: see tests/kernels/on_gpu.py
 KERNELS = (
     *(f"training-{kind}" for kind in ("float32", "bfloat16", "float16")),
     *(f"decoding-{kind}" for kind in ("float32", "bfloat16", "float16")),
-    *("atomics", "graph", "windows", "step"),
+    *("atomics", "graph", "table", "windows", "step"),
 )
 
 
