@@ -160,6 +160,8 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     assert [row["window"] for row in rows[3:7]] == [0, 9, 0, 9]
     assert {"sum_by_token_us", "embedding_us", "atomics_us", "floor_us"} <= rows[8].keys()
     assert rows[8]["hottest"] < rows[-4]["hottest"] == 1
+    trained = {"chosen_us", "compiled_us", "joined_us", "eager_us"}
+    assert all(trained <= row.keys() and row["compiled_over_best"] > 0 for row in rows[8:14])
 
     # Every backend by its name, and what training takes beside the best of them.
     assert {"rows_and_sdpa FLASH_ATTENTION", "rows_and_chosen"} <= rows[5]["each_us"].keys()
