@@ -96,18 +96,18 @@ def early(row):
 def compared(files, comparison):
     """A dict a setting of these files: the comparison, the setting, n, what was found, whether it
     holds, its p, and the grid in which it was read: another whole one if that has more seeds."""
-    now, found = records.written(), {}
-    rows = {}
+    now, rows, found = records.written(), {}, {}
     for name in files:
         for setting, some in settings(name, now).items():
             rows[setting] = rows.get(setting, []) + some
     for setting, some in rows.items():
         if row := of_setting(some, comparison, *setting):
             found[setting] = row | dict(grid=files[0])
-    for name in of_one_state(now):
-        for setting in found.keys() & settings(name, now).keys() - {*files}:
-            row = of_setting(settings(name, now)[setting], comparison, *setting)
-            if name not in files and row and row["n"] > found[setting]["n"]:
+    for name in (one for one in of_one_state(now) if one not in files):
+        more = settings(name, now)
+        for setting in found.keys() & more.keys():
+            row = of_setting(more[setting], comparison, *setting)
+            if row and row["n"] > found[setting]["n"]:
                 found[setting] = row | dict(grid=name)
     return list(found.values())
 
@@ -168,12 +168,10 @@ def comparison_in_words(found, several):
     apart = found["apart"]
     names = f"{found['first']} less {found['second']}"
     if field == other_field:
-        names = f"{one} less {other}, {field}"
-    if not field or field == other_field == "early":  # losses: what ends lower is ahead
-        names = f"{one} ahead of {other}" + (", early" if field else "")
+        which = "ahead of" if field in ("", "early", "f1") else "less"
+        names = f"{one} {which} {other}" + (f", {field}" if field else "")
+    if field in ("", "early"):  # losses: what ends lower is ahead; of points what ends higher
         apart = -apart
-    elif field == other_field == "f1":  # points: what ends higher is
-        names = f"{one} ahead of {other}, f1"
     unit = " nats" if field in ("", "early") else ""
     interval = f"{signed(apart.low)} to {signed(apart.high)}, " if apart.n > 1 else ""
     return f"{names}{at}: {signed(apart.mean)}{unit} ({interval}{n})"

@@ -75,14 +75,15 @@ def outcome_of(row):
     return next((one for one in came if one.where != INSIDE), came[0])
 
 
-def predictions():
-    """(question, row, Outcome) of every prediction; one of two texts stands once."""
+def predictions(*names):
+    """(question, row, Outcome) of every prediction, or those of these grids; one of two texts
+    stands once."""
     seen = set()
-    for grid in grids().values():
-        for row in grid.foretold:
+    for name in names or grids():
+        for row in grids()[name].foretold:
             if (key := id(row)) not in seen:
                 seen.add(key)
-                yield grid, row, outcome_of(row)
+                yield grids()[name], row, outcome_of(row)
 
 
 def told(row, came):
@@ -97,18 +98,15 @@ def told(row, came):
 def judged(*names):
     """A table of these grids: what was foretold, what came, and what git says of when."""
     pd.options.display.max_colwidth = None  # whole sentences
-    found, lines, seen, whole = grids(), [], [], set(runs().grid)
-    for name in names:
-        for row in found[name].foretold:
-            if row in seen:
-                continue
-            seen.append(row)
-            lines.append({"foretold": row["that"]} | told(row, outcome_of(row)))
-        if found[name].cells and name not in whole:
-            print(f"{name}: registered, not yet recorded")
-        elif found[name].cells and (when := asked_before(found[name])):
+    lines = [{"foretold": row["that"]} | told(row, came) for _, row, came in predictions(*names)]
+    whole = set(runs().grid)
+    for grid in (grids()[name] for name in names if grids()[name].cells):
+        if grid.name not in whole:
+            print(f"{grid.name}: registered, not yet recorded")
+        elif when := asked_before(grid):
+            asked, every = when
             print(
-                f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"
+                f"{grid.name}: {asked} of its {every} runs were asked for before they were trained"
             )
     return pd.DataFrame(lines) if lines else None
 

@@ -9,8 +9,9 @@ from evidence.lab.comparison import signed
 def picture(panels, title, xlabel="nats ahead; filled: clear of zero", names=None):
     """(figure, alt text) of {panel: table of leads}. The first panel names and orders the systems;
     `names` are the words for plans."""
+    names = names or {}
     order = list(next(iter(panels.values())).index)[::-1]
-    words = [(names or {}).get(plan, plan) for plan in order]
+    words = [names.get(plan, plan) for plan in order]
     fig, axes = figures.panels_of(panels, textwrap.fill(title, 92), "", "", 9.4)
     fig.set_figheight(1.3 + 0.32 * len(order))
     for at, (ax, table) in enumerate(zip(axes, panels.values())):
@@ -25,37 +26,33 @@ def picture(panels, title, xlabel="nats ahead; filled: clear of zero", names=Non
                 ax.annotate(signed(row.lead), (1.01, y), **place)
     one_scale(axes)
     fig.supxlabel(xlabel, fontsize=figures.LETTER)
-    return fig, f"{title}. Across: {xlabel}. {read_aloud(panels, names or {})}"
+    said = lambda plan, row: f"{names.get(plan, plan)} {signed(row.lead)}"
+    rows = {name: [said(*row) for row in table.iterrows()] for name, table in panels.items()}
+    return fig, f"{title}. Across: {xlabel}. {read_aloud(rows)}"
 
 
 def along(panels, x, title, xlabel, names=None):
     """(figure, alt text) of {panel: {system: its Lead at each x}}: lines with intervals, each named
     at its end in the last panel; a step of the axis is a factor of two."""
+    names, told = names or {}, {}
     width = 9.4 if len(panels) > 1 else 7.0
     fig, axes = figures.panels_of(panels, title, xlabel, "nats ahead of standard", width)
-    for ax, found in zip(axes, panels.values()):
-        ends = []
+    for ax, (panel, found) in zip(axes, panels.items()):
+        ends, told[panel] = [], []
         for i, (system, leads) in enumerate(found.items()):
             mean, reach = [one.mean for one in leads], [one.reach() for one in leads]
             aside = [1.02 ** (i - len(found) // 2) * place for place in x]  # no bar hides another
             ax.errorbar(aside, mean, reach, capsize=3, **figures.line_style(i))
-            name = (names or {}).get(system, system)
+            name = names.get(system, system)
+            told[panel].append(f"{name} {signed(mean[0])} to {signed(mean[-1])}")
             ends.append([mean[-1], aside[-1], name, figures.COLOURS[i % 8]])
         ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
         ax.set_xscale("log", base=2)
         ax.set_xticks(x, [f"{place:g}" for place in x])
     figures.one_scale(axes)
     figures.label_ends(axes[-1], ends)
-    ends = {
-        panel: [
-            f"{(names or {}).get(system, system)} {signed(found[0].mean)} to "
-            f"{signed(found[-1].mean)}"
-            for system, found in some.items()
-        ]
-        for panel, some in panels.items()
-    }
-    told = " ".join(f"{panel}: {'; '.join(parts)}." for panel, parts in ends.items())
-    return fig, f"{title or 'Leads over standard'}. Across: {xlabel}. From first to last, {told}"
+    title = title or "Leads over standard"
+    return fig, f"{title}. Across: {xlabel}. From first to last, {read_aloud(told)}"
 
 
 def one_scale(axes):
@@ -65,10 +62,6 @@ def one_scale(axes):
         ax.locator_params(axis="x", nbins=5)
 
 
-def read_aloud(panels, names):
-    """The rows of the panels for whoever does not see them: a sentence a panel."""
-    told = []
-    for panel, table in panels.items():
-        rows = (f"{names.get(plan, plan)} {signed(row.lead)}" for plan, row in table.iterrows())
-        told.append(f"{panel}: {'; '.join(rows)}.")
-    return " ".join(told)
+def read_aloud(panels):
+    """{panel: what its rows say} for whoever does not see them: a sentence a panel."""
+    return " ".join(f"{panel}: {'; '.join(parts)}." for panel, parts in panels.items())

@@ -148,10 +148,8 @@ def measured(words):
     """ "measured inside entropy_deep bov over standard": how much more of a column, by seed, in
     a file of what was measured of trained models."""
     file, column, system, _, other = words
-    by_seed = lambda plan: {
-        row["seed"]: row[column] for row in measured_rows(file, [f"plan={plan}"])
-    }
-    return difference(pd.Series(by_seed(system)), pd.Series(by_seed(other)))
+    rows = pd.DataFrame(records.read(file)["rows"]).set_index("seed")
+    return difference(*(rows[rows.plan == plan][column] for plan in (system, other)))
 
 
 def said(words):
