@@ -6,7 +6,7 @@ place by an atomic operation, in whatever order they come. Eager training, and t
 import torch
 import torch.nn.functional as F
 
-from minimal.kernels import fused
+from minimal.kernels.fused import sum_by_id
 
 
 def look_up(table, ids, dtype=None):
@@ -40,7 +40,7 @@ class LookUp(torch.autograd.Function):
 
 @torch.library.custom_op("minimal::sum_rows", mutates_args=())
 def sum_rows(rows: torch.Tensor, ids: torch.Tensor, count: int, dtype: torch.dtype) -> torch.Tensor:
-    return fused.sum_rows(rows, ids, count, dtype)
+    return sum_by_id(rows, ids, count, dtype)
 
 
 @sum_rows.register_fake

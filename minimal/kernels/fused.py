@@ -31,7 +31,7 @@ def sort_ids(ids, vocabulary):
     return known
 
 
-def sum_rows(rows, ids, count, dtype, order=None):
+def sum_by_id(rows, ids, count, dtype, order=None):
     """rows (*ids, C) by position -> (count, C) by id, in a fixed order.
 
     By PyTorch's gradient of an embedding, or by our kernel over the sorted ids. Which is faster
@@ -54,7 +54,7 @@ def sum_rows(rows, ids, count, dtype, order=None):
     if not kernels_run(rows.device.type) or torch.float64 in (rows.dtype, dtype):
         return embedding()
     ways = dict(embedding=embedding, segments=segments)
-    question = ("table", ids.numel(), count, rows.shape[-1], rows.dtype, dtype)
+    question = ("table", order is None, ids.numel(), count, rows.shape[-1], rows.dtype, dtype)
     return ways[fastest(question, ways)]()
 
 
@@ -90,7 +90,7 @@ class Fused(torch.autograd.Function):
             grad_table = grad_table.to(table.dtype)
         else:
             order = ctx.order or sort_ids(ids, len(table))
-            grad_table = sum_rows(grad_v.flatten(2), ids, len(table), table.dtype, order)
+            grad_table = sum_by_id(grad_v.flatten(2), ids, len(table), table.dtype, order)
             grad_table = grad_table.view(table.shape)
 
         # The gain's gradient is the sum of dO * u, finite at gain 0.

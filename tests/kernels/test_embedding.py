@@ -163,16 +163,16 @@ def test_both_ways_are_the_sum_and_the_faster_one_is_taken(name, dtype, interpre
 
     monkeypatch.setattr(fused, "fastest", take)
     for told in ("ours", "PyTorch's"):
-        assert fused.sum_rows(rows, ids, 8, torch.float32) == told
-    assert asked == 2 * [("table", ids.numel(), 8, 40, dtype, torch.float32)]
+        assert fused.sum_by_id(rows, ids, 8, torch.float32) == told
+    assert asked == 2 * [("table", True, ids.numel(), 8, 40, dtype, torch.float32)]
 
 
 def test_doubles_and_whoever_has_no_kernels_take_pytorchs_own(interpreter, monkeypatch):
     monkeypatch.setattr(fused, "fastest", lambda *_: pytest.fail("nothing is to be measured"))
     rows, ids = torch.randn(2, 5, 6), IDS["drawn"]
-    there = fused.sum_rows(rows.double(), ids, 8, torch.float64)
+    there = fused.sum_by_id(rows.double(), ids, 8, torch.float64)
     monkeypatch.setattr(fused, "kernels_run", lambda device: False)
-    here = fused.sum_rows(rows, ids, 8, torch.float32)
+    here = fused.sum_by_id(rows, ids, 8, torch.float32)
     torch.testing.assert_close(here.double(), there)
 
 
@@ -182,9 +182,9 @@ def test_no_sort_is_kept_on_ids_whose_memory_a_compiled_step_gives_to_others(
     """Their tensor is the same object with the same count of writes, and holds other ids."""
     monkeypatch.setattr(fused, "fastest", lambda question, ways: "segments")
     ids, rows = IDS["drawn"].clone(), torch.randn(2, 5, 6)
-    fused.sum_rows(rows, ids, 8, torch.float32)
+    fused.sum_by_id(rows, ids, 8, torch.float32)
     ids.data.copy_(IDS["padding"])
-    found = fused.sum_rows(rows, ids, 8, torch.float32)
+    found = fused.sum_by_id(rows, ids, 8, torch.float32)
     torch.testing.assert_close(found[7], rows.sum((0, 1)))
     assert not found[:7].any()
 
