@@ -15,16 +15,13 @@ def look_up(table, ids, dtype=None):
     if not table.is_contiguous():
         return table[ids].to(dtype)
     flat = table.flatten(1)  # (V, C)
-    if torch.compiler.is_compiling() and torch.is_grad_enabled():
-        rows = LookUp.apply(flat, ids, dtype)
-    else:
-        rows = F.embedding(ids, flat).to(dtype)
+    trains = torch.compiler.is_compiling() and torch.is_grad_enabled()
+    rows = LookUp.apply(flat, ids, dtype) if trains else F.embedding(ids, flat).to(dtype)
     return rows.view(*ids.shape, *table.shape[1:])
 
 
 class LookUp(torch.autograd.Function):
-    """The rows take their type in here, so that their gradient comes back in it: fp32 instead of
-    bf16 would be twice the bytes, written and read."""
+    """Rows take their type in here, so that their gradient comes back in it: bf16, not fp32."""
 
     @staticmethod
     def forward(ctx, table, ids, dtype):

@@ -39,14 +39,12 @@ def sum_by_id(rows, ids, count, dtype, order=None):
     first batch of a shape is summed both ways, and the others as was faster."""
 
     def embedding():
-        back = torch.ops.aten.embedding_dense_backward
-        return back(rows.to(dtype), ids, count, -1, False)
+        return torch.ops.aten.embedding_dense_backward(rows.to(dtype), ids, count, -1, False)
 
     def segments():
         from minimal.kernels.backward import run_sum_by_token
 
-        # a view: what is known of these ids is not kept, for a compiled step, whose memory has
-        # another meaning later under the same name
+        # a view, so that no sort is kept: a compiled step puts other ids into the same tensor
         known = order or sort_ids(ids.view_as(ids), count)
         like = torch.empty(count, rows.shape[-1], dtype=dtype, device="meta")
         return run_sum_by_token(rows.contiguous(), known, like)
