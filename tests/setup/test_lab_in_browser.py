@@ -301,6 +301,20 @@ def test_a_wrong_answer_is_told_why_and_a_right_one_that_it_is_right(turn):
     assert "✓</span> right</strong> causal_mask: right" in right and "see themselves" not in right
 
 
+ABOVE = """(() => {
+  const top = (node) => node.getBoundingClientRect().top;
+  const card = cells()[cell("turn-causal-mask-check")].node.querySelector("[role=status]");
+  return top(book().content.node) - top(card);
+})()"""
+
+
+def test_a_long_card_leaves_its_verdict_in_the_window(turn):
+    answered(turn, ANSWER.format("<="))
+    turn.run("book().content.scrollToItem(cell('turn-causal-mask'), 'start')")
+    assert "your positions" in answered(turn, ANSWER.format("<"))
+    assert turn.run(ABOVE) < 0, "what stands below the card moves down, not the card up"
+
+
 def test_a_library_that_misses_widgets_does_not_apologise_on_pink(turn):
     said = turn.run("""(async () => {
         const said = [], code = "from tqdm.auto import tqdm\\nprint('done')";

@@ -1,6 +1,8 @@
 // Predict and Your turn are the loudest boxes of a notebook, from the moment it opens. JupyterLab
 // strips scripts and styles from Markdown, so the words themselves say which boxes these are. And the
 // first line of a hidden cell ends where the window does: it made all of a narrow one move sideways.
+// A browser keeps the cell in its place that the cursor is on, and so pushed a long card above it out
+// of the window, with the verdict: what a cell says grows downwards.
 (window._JUPYTERLAB = window._JUPYTERLAB || {})["minimal-course"] = {
   init() {},
   get: () => Promise.resolve(() => ({
@@ -16,6 +18,7 @@ const STYLE = `
 }
 .jp-Notebook .course-predict { border-color: #c8501e; background: rgb(200 80 30 / 14%); }
 .jp-Notebook .course-turn { border-color: #1f7fd1; background: rgb(31 127 209 / 14%); }
+.jp-Notebook .jp-Cell.jp-mod-active { overflow-anchor: none; }
 .jp-Notebook .jp-Placeholder, .jp-Notebook .jp-Placeholder * { min-width: 0; }
 .jp-Notebook .jp-Placeholder-contentContainer { overflow: hidden; }
 .jp-Notebook .jp-PlaceholderText { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
