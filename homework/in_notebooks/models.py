@@ -11,12 +11,9 @@ from homework.marking import Part, drawn, normals
 
 def like(h, array):
     """The array as a tensor, where h is one; numbers of h's kind."""
-    if torch.is_tensor(array):
-        return array.to(h.dtype) if h.is_floating_point() else array
-    if torch.is_tensor(h):
-        found = torch.from_numpy(np.array(array))
-        return found.to(h.dtype) if h.is_floating_point() else found
-    return array
+    if torch.is_tensor(h) and not torch.is_tensor(array):
+        array = torch.from_numpy(np.array(array))
+    return array.to(h.dtype) if torch.is_tensor(array) and h.is_floating_point() else array
 
 
 def normed(x):
@@ -128,7 +125,7 @@ class Embedding:
         self.num_embeddings, self.embedding_dim = table.shape
 
     def __call__(self, ids):
-        return like(ids, self.table)[ids]
+        return self.weight[ids] if torch.is_tensor(ids) else self.table[ids]
 
 
 class Whole(GPT):
@@ -139,6 +136,10 @@ class Whole(GPT):
         self.embed = Embedding(self.table)
         self.config = SimpleNamespace(vocab=vocab, width=width, layers=layers)
 
+    def asked_in(self, dtype):
+        self.embed.weight = torch.from_numpy(self.embed.table.astype(dtype))
+        return super().asked_in(dtype)
+
 
 class Single(Embedding):
     """The same in single precision, so that rows may be added to values of either."""
@@ -146,9 +147,6 @@ class Single(Embedding):
     def __init__(self, table):
         super().__init__(table.astype("f4").astype("f8"))
         self.weight = self.weight.float()
-
-    def __call__(self, ids):
-        return self.weight[ids] if torch.is_tensor(ids) else self.table[ids]
 
 
 class WithTables(Unwritten):
