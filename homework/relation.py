@@ -186,7 +186,7 @@ def at_last(more, less, axis):
 
 def left_over(pairs, inputs):
     """Is the difference a multiple of one of the inputs?"""
-    if any(got.shape != right.shape for got, right in pairs):
+    if any(got.shape != right.shape or not got.any() for got, right in pairs):
         return ""
     for name, arrays in inputs.items():
         times = []

@@ -21,7 +21,7 @@ def one_of_zeros(r):
 
 
 @unit.exercise(
-    Part("vectors of size 9", 1, vectors(2, 4, 6, size=9)),
+    Part("large vectors", 1, vectors(2, 4, 6, size=9)),
     Part("vectors whose entries are not around zero", 1, vectors(5, 8, size=0.5, offset=2)),
     Part("a vector of zeros among others", 1, one_of_zeros),
 )
@@ -205,6 +205,8 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
     v if n == 0 else v1 => v
 3 | your v1 stays None; after the first layer it is that layer's values
     v if n == 0 else v1 => None
+3 | your v1 is what the first layer read; it is the values that this layer made
+    v if n == 0 else v1 => h if n == 0 else v1
 3 | you asked layer.value(h); ask self.value(n, h, v1, ids), the line that the course changes
     self.value(n, h, v1, ids) => layer.value(h)
 4 | your layers have no attention: what it returns is added to x

@@ -165,6 +165,8 @@ hint: (len(set(keys)) + len(set(values))) * groups * width * size
     * size =>
 2 | you counted the owners of values twice; keys have owners of their own
     set(keys) => set(values)
+3 | only the values are multiplied in yours: put brackets around keys plus values
+    (k + v) * row => k + v * row
 3 | you counted the values; keys are kept, too
     k + v => v
 3 | you divided by 8: size is in bytes already
@@ -307,13 +309,15 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and r
   | q.transpose(1, 2), and turn its answer back
     (a[..., None] * value).sum(1, keepdims=True) => np.einsum("bshg,bsgd->bshd",
   | softmax(np.einsum("bhd,bsgd->bshg", q[:, 0], grown) / np.sqrt(q.shape[-1])), value)
-3 | your softmax runs over the heads; the weights of one head sum to one over the POSITIONS
+3 | your softmax runs over heads or texts; the weights of a query sum to one over the POSITIONS
     softmax(z, 1) => softmax(z, 2)
-3 | your softmax runs over the texts; the weights of a query sum to one over the POSITIONS
     softmax(z, 1) => softmax(z, 0)
+2 | your softmax runs over the queries, and there is one: its weights sum to one over the POSITIONS
+    softmax(z, 1) => 1 + 0 * z
 3 | the new token must see itself, too: append its key first, then attend
     q * grown => q * (keys if keys.size else k)
     and: * value) => * value[:, : keys.shape[1] or 1] * bool(keys.size))
+    y, grown => y * bool(keys.size), keys
 3 | your output has lost the axis of its one token: wanted (B, 1, H, D)
     y, grown => y[:, 0], grown
 1 | you appended to the values; the first layer has done that: value has S + 1 rows as it comes
@@ -321,7 +325,7 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and r
 """)
 
 
-@unit.exercise(Part("a vocabulary of seven", 3, lambda r: (models.Whole(r, 3),)))
+@unit.exercise(Part("a vocabulary of seven", 3, lambda r: (models.Whole(r, 3, width=6),)))
 def value_table(model):
     """All values that the layers of a SVFormer can ever hear: a row for each token, (V, C).
 
@@ -347,6 +351,8 @@ hint: model.layers[0].value(norm(norm(model.embed.weight)))
     layers[0] => layers[-1]
 3 | you took the matrix of the second layer; all layers have the values of the FIRST
     layers[0] => layers[1]
+3 | the matrix is turned round: a torch Linear multiplies by weight.T
+    model.layers[0].value(x) => x @ model.layers[0].value.matrix
 3 | your values are normed; the norm stands before the matrix, and values stay as they come
     model.layers[0].value(x) => models.normed(model.layers[0].value(x))
 3 | your norm runs over the tokens; each token's row has its own

@@ -42,7 +42,7 @@ hint: stream = x0 if n in chosen else h
     n in chosen => True
 3 | that is the ordinary value, h W, in every layer: in those of `chosen` x0 stands for h
     n in chosen => False
-2 | `chosen` is a list of layers, and not the first of many: n in chosen
+2 | `chosen` names every layer that is chosen, not only where they begin: n in chosen
     n in chosen => n >= chosen[0]
 1 | between the first and the last there may be layers that are not chosen: n in chosen
     n in chosen => chosen[0] <= n <= chosen[-1]
@@ -262,6 +262,8 @@ hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     (N - 1) => N
 2 | within over whole, not whole over within
     within / whole => whole / within
+2 | within tokens you took squares around the mean of ALL; a token's are around its own mean
+    y - means => y - y.mean(0)
 1 | each feature has a mean of its own: y.mean(0)
     y.mean(0) => y.mean()
 2 | you divided by what is within; the share is of the WHOLE
