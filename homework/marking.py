@@ -34,8 +34,8 @@ SAYS = {
     "broken": "line {line} cannot be read (syntax error)",
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors, and on a copy of a list",
-    "nothing": "it returned None: is a `return` missing? Or was one of its inputs None?",
-    "type": "it must return a tensor, a number, or a tuple of these",
+    "nothing": "it returned None: a `return` is missing, or it hands on an input that is None",
+    "type": "it must return a tensor, a number, or a tuple or list of these",
     "time": "it did not finish in time",
     "starved": "it did not finish in time",
     "died": "its process ended without an answer",
@@ -240,7 +240,7 @@ class Exercise:
         for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
             if state["state"] != "ok":
                 words = in_words(state, hidden)
-                if state["state"] == "raised" and not hidden:
+                if state["state"] in ("raised", "nothing") and not hidden:
                     words += self.asked(part, seed, case)
                 return state["state"], words
             if why := self.judge(part, seed, case, answer, hidden):

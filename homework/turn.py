@@ -172,8 +172,8 @@ def your_turn(unit, function):
     exercise = exercise_of(unit, name)
     offer()
     if stands_in(function):
-        still = "this is still the course's solution: run your own cell first"
-        show("todo", [f"{name}: {still}, the one that defines {name}."])
+        still = "this is still the course's solution: your own cell, which defines it, has not run"
+        show("todo", [f"{name}: {still}, or an error stopped it."])
         return function
     found = attempt(exercise, function)
     if found.state == "ok":

@@ -179,7 +179,7 @@ def test_a_function_is_not_blamed_where_the_right_one_would_not_help(course):
 def test_a_forgotten_return_is_told(course):
     text = one_line(card(course, changed(HONEST, (SKIP, SKIP.replace("return ", "")))))
     assert "skip_heads: half the heads 0/" in text
-    assert "it returned None: is a `return` missing?" in text
+    assert "it returned None: a `return` is missing" in text
 
 
 def test_a_hint_for_one_part_is_not_given_for_another():

@@ -137,7 +137,7 @@ def test_a_notebooks_stubs_and_solutions_are_those_of_its_units(path):
 
 # ---- the stand-in --------------------------------------------------------------------------------
 
-STILL = "this is still the course's solution: run your own cell first"
+STILL = "this is still the course's solution: your own cell, which defines it, has not run"
 LEFT = {
     "a stub": "def {name}(*inputs):\n    raise NotImplementedError\n",
     "a wrong answer": "def {name}(*inputs):\n    return 1\n",
