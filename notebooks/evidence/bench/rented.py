@@ -314,7 +314,7 @@ STAGES = dict(
     token=("token", 2, profile_token),
     step=("step", 2.5, profile_step),
     generation=("generation", 6, measure_generation),
-    attention=("attention", 6.5, measure_attention),
+    attention=("attention", 7, measure_attention),
     training=("training", 3.5, measure_training),
     runs=("run", 0, train_models),
 )
