@@ -410,6 +410,20 @@ def test_a_grid_is_recorded_by_one_command_and_goes_on(mine, monkeypatch):
         record.record(mine, "test")
 
 
+def test_two_who_measure_one_trained_model_record_it_once(mine, monkeypatch):
+    """As happened: both had the run from the cache, and both wrote its row."""
+    line_of = record.line_of
+
+    def while_the_other_records(*asked):
+        monkeypatch.setattr(record, "line_of", line_of)
+        record.record(mine, "the other")
+        return line_of(*asked)
+
+    monkeypatch.setattr(record, "line_of", while_the_other_records)
+    assert record.record(mine, "test") == 0
+    assert [row["plan"] for row in records.rows("mine")] == ["standard", "x0-v"]
+
+
 def test_a_run_of_a_plan_of_our_own_is_recorded_with_what_it_mixes(mine):
     mine.cells[:] = [dict(plan="coef-apart"), dict(plan="depth-apart")]
     mine.study = "own_mixture"

@@ -127,11 +127,14 @@ def record(grid, command, until=float("inf")):
             print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
             continue
         if result is None or key_of_run(run) in recorded(grid.name):
-            continue  # another process trains it, or has recorded it meanwhile
+            continue  # another process trains it, or has recorded it
         check_machine(grid, result.get("machine", "none"))
         note_recording(grid, command, result["corpus"])
         line = line_of(grid, run, result, study)
-        append_lines(records.RUNS / f"{grid.topic}.jsonl", [line])
+        with locked(records.RUNS / grid.name):
+            if key_of_run(run) in recorded(grid.name):
+                continue  # another process measured the same model, and was first
+            append_lines(records.RUNS / f"{grid.topic}.jsonl", [line])
         print(f"{line['plan']:20} seed {line['seed']}: {line['loss']:.4f} nats", flush=True)
     return len(missing(grid))
 
