@@ -46,6 +46,7 @@ ON_CODE = dict(
     thirteen_rows="stdlib",
     inside="inside_code",
     frontier_novel="frontier_code",
+    xsa_novel="xsa_code",
     gains_novel="gains_code",
     budgets_novels="budgets_code",
 )
