@@ -5,6 +5,7 @@ place by an atomic operation, in whatever order they come. Eager training, and t
 
 import torch
 import torch.nn.functional as F
+from torch import library
 
 from minimal.kernels.fused import sum_by_id
 
@@ -35,7 +36,7 @@ class LookUp(torch.autograd.Function):
         return sum_rows(grad, ids, ctx.count, ctx.dtype), None, None
 
 
-@torch.library.custom_op("minimal::sum_rows", mutates_args=())
+@library.custom_op("minimal::sum_rows", mutates_args=())
 def sum_rows(rows: torch.Tensor, ids: torch.Tensor, count: int, dtype: torch.dtype) -> torch.Tensor:
     return sum_by_id(rows, ids, count, dtype)
 

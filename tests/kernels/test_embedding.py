@@ -5,6 +5,7 @@ What it costs on a GPU is measured by gpu.table_gradient; here is asked what it 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import library
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._inductor.decomposition import select_decomp_table
@@ -138,7 +139,7 @@ def test_a_compiler_is_given_one_operator_a_table_and_adds_no_row_by_itself(plan
 def test_the_operator_keeps_the_compilers_rules():
     rows, ids = torch.randn(2, 5, 6, dtype=torch.bfloat16), IDS["drawn"]
     rules = ("test_schema", "test_faketensor")
-    torch.library.opcheck(sum_rows, (rows, ids, 8, torch.float32), test_utils=rules)
+    library.opcheck(sum_rows, (rows, ids, 8, torch.float32), test_utils=rules)
 
 
 # ---- whichever is faster -------------------------------------------------------------------------

@@ -115,6 +115,14 @@ def test_cells_without_tables_are_as_large_as_standard_and_widened_ones_as_large
 # ---- seeds, texts, rates -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("grid", ["dose", "content_gradient", "who_needs", "own_mixture"])
+def test_an_answer_is_registered_on_both_texts_with_what_is_expected(grid):
+    code, novel = (GRIDS[f"{grid}_{text}"] for text in ("code", "novel"))
+    assert not code.exploratory and not novel.exploratory and len(code.expected) > 200
+    assert code.cells == novel.cells and code.seeds == novel.seeds and len(code.seeds) == 5
+    assert code.run["corpus"] != novel.run["corpus"]
+
+
 def test_every_run_of_the_noise_floor_is_the_twin_of_a_run_with_ten_seeds():
     for text in ("code", "novel"):
         twins = list(GRIDS[f"ten_seeds_{text}"].runs())
