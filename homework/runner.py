@@ -190,8 +190,49 @@ def failure(error, path):
         return dict(state="todo")  # a stub; a library that it calls may raise this, too
     lines = [frame.lineno for frame in frames if frame.filename == path]
     line = lines[-1] if lines else 0
-    detail = str(error) + to_import(error)
+    detail = str(error) + to_import(error) + worked_on(error, path)
     return dict(state="raised", line=line, error=type(error).__name__, detail=detail)
+
+
+def worked_on(error, path):
+    """The expression that failed in the learner's own last line, and what its names were: most
+    errors are two shapes that do not fit, and the error's own words do not say whose."""
+    trace = error.__traceback__
+    walked = zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=True)
+    own = [(frame, place) for (frame, _), place in walked if place.filename == path]
+    text = expression(own[-1][1]) if own else ""
+    if not 0 < len(text) < 100:
+        return ""
+    local = own[-1][0].f_locals
+    names = dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*", text))
+    values = {name: in_short(local[name]) for name in names if name in local}
+    told = [f"{name} is {value}" for name, value in values.items() if value]
+    return f"; in `{text}` {', '.join(told)}" if told else ""
+
+
+def expression(place):
+    """The source of what a frame was computing, in one line; '' where it is not known. What was to
+    be stored in `out[i]` failed with it, so it is shown, too."""
+    lines = linecache.getlines(place.filename)[place.lineno - 1 : place.end_lineno]
+    if not lines or place.end_colno is None:
+        return ""
+    if not re.match(r"\s*=[^=]", lines[-1][place.end_colno :]):
+        lines[-1] = lines[-1][: place.end_colno]
+    lines[0] = lines[0][place.colno :]
+    return " ".join("".join(lines).split())
+
+
+def in_short(x):
+    """A tensor by its shape, a list by its length, a number as it is; of all else nothing."""
+    import torch
+
+    if type(x) in (torch.Tensor, torch.nn.Parameter, np.ndarray):
+        dtype = str(x.dtype).removeprefix("torch.")
+        return f"{tuple(x.shape)}" if dtype == "float32" else f"{dtype} {tuple(x.shape)}"
+    if type(x) in (list, tuple):
+        return f"a {type(x).__name__} of {len(x)}"
+    known = x is None or type(x) in (bool, float) or (type(x) is int and abs(x) < 10**9)
+    return str(x) if known else ""
 
 
 def answer(names, problems, function, inputs, path="submission.py"):

@@ -321,6 +321,28 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
 
 
 @pytest.mark.parametrize(
+    "body, ends",
+    [
+        ("return x @ x", "2x3); in `x @ x` x is (2, 3)"),
+        ("return (x @\n            x)", "2x3); in `x @ x` x is (2, 3)"),
+        ("out = torch.zeros(4); out[1:] = x", "in `out[1:] = x` out is (4,), x is (2, 3)"),
+        ("for t in range(4): y = 1 + x[t]", "size 2; in `x[t]` x is (2, 3), t is 2"),
+        ("w = torch.ones(3).double(); x @ w", "in `x @ w` x is (2, 3), w is float64 (3,)"),
+        ("parts = [x, x]; x + parts[2]", "range; in `parts[2]` parts is a list of 2"),
+        ("w = None; return w[0]", "subscriptable; in `w[0]` w is None"),
+        ("n = 10 ** 9999; n.x", "no attribute 'x'"),
+        ("return nothing + 1", "name 'nothing' is not defined"),
+    ],
+)
+def test_an_error_says_what_was_computed_with_which_shapes(body, ends):
+    import numpy as np
+
+    names, _ = runner.load(f"import torch\n\ndef f(x):\n    {body}\n")
+    state, _ = runner.answer(names, {}, "f", [np.ones((2, 3), "f4")])
+    assert state["detail"].endswith(ends)
+
+
+@pytest.mark.parametrize(
     "body, state",
     [
         ("raise NotImplementedError", "todo"),
