@@ -14,6 +14,7 @@ from minimal.data.packing import pack
 from minimal.data.tokenizer import tokenizer
 from minimal.model.config import SIZES
 from minimal.training.optim import Optimizer
+from minimal.training.progress import progress
 from minimal.variants import build
 
 # ---- to start and to train it as `minimal` does --------------------------------------------------
@@ -53,6 +54,20 @@ def with_weights(model, theirs):
 def started(model, seed=0):
     """The same model with the start that minimal gives `standard` for this seed."""
     return with_weights(model, build("standard", model.config, seed=seed))
+
+
+class WithBar(list):
+    """The batches of a loop of one's own, which say how far it is."""
+
+    def __init__(self, batches, title):
+        super().__init__(batches)
+        self.title = title
+
+    def __iter__(self):
+        with progress(self.title, len(self)) as bar:
+            for step, batch in enumerate(super().__iter__()):
+                yield batch
+                bar.show(step + 1)
 
 
 def never_cleared(model):

@@ -1,14 +1,17 @@
 """The GPT that readers change: is it minimal's `standard`, weight by weight and step by step?"""
 
+import contextlib
 import inspect
 import random
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from course import figures, proofs
+from course import figures, one_line, proofs
 from course.one_line import (
+    WithBar,
     apart,
     beside,
     by_our_names,
@@ -224,6 +227,15 @@ def test_a_look_shows_the_difference_from_the_first_model(monkeypatch, capsys):
         "lead of changed over standard in training loss over 3 training steps"
         in capsys.readouterr().out
     )
+
+
+def test_a_loop_of_ones_own_says_how_far_it_is(monkeypatch):
+    seen = []
+    bar = contextlib.nullcontext(SimpleNamespace(show=seen.append))
+    monkeypatch.setattr(one_line, "progress", lambda title, total: seen.append(title) or bar)
+    batches = WithBar([(ids, targets)] * 3, "your loop")
+    assert len(batches) == 3 and batches[2][0] is ids and not seen
+    assert [rows for rows, _ in batches] == [ids] * 3 and seen == ["your loop", 1, 2, 3]
 
 
 def test_gradients_that_are_never_cleared_are_the_sum_of_all_so_far():
