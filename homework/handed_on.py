@@ -119,6 +119,7 @@ def formed(given, wanted, inputs):
     if fits(given, wanted):
         return given
     if torch.is_tensor(wanted):
+        given = stacked(given)
         real = [x.dtype for x in inputs if x.is_floating_point()] + [wanted.dtype]
         kind = real[0] if wanted.is_floating_point() else wanted.dtype
         where = inputs[0].device if inputs else None
@@ -133,6 +134,12 @@ def formed(given, wanted, inputs):
     if isinstance(wanted, (bool, int, float)) and hasattr(given, "item"):
         return given.item()
     return given
+
+
+def stacked(given):
+    """Tensors in lists, as deep as they lie, as one tensor, whose gradient finds its way back."""
+    rows = list(map(stacked, given)) if isinstance(given, (list, tuple)) else []
+    return torch.stack(rows) if rows and all(map(torch.is_tensor, rows)) else given
 
 
 def numbers(given):
@@ -151,8 +158,9 @@ def no_way_back(function, own, inputs, numbers=False):
     wanted = gradients(own, inputs, numbers)
     if wanted is None:
         return ""
+    one = torch.is_tensor(own(*copies(inputs)))
     try:
-        given = gradients(function, inputs, numbers)
+        given = gradients((lambda *x: stacked(function(*x))) if one else function, inputs, numbers)
     except Exception as error:
         in_place = "inplace" in str(error) or "in-place" in str(error)
         return IN_PLACE if in_place else f"{CUT} ({type(error).__name__}: {error})"

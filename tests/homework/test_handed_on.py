@@ -149,6 +149,20 @@ def test_a_table_that_does_not_learn_and_a_norm_done_twice_have_other_gradients(
     assert handed_on.RIGHT + handed_on.ANOTHER in capsys.readouterr().out
 
 
+ROWS = """
+def by_pairs(a, v, qR, kR):
+    return [[a[i] @ (v + qR[i] * kR)[:, c] for c in range(v.shape[1])] for i in range(len(a))]
+"""
+
+
+def test_rows_in_lists_are_handed_on_as_a_tensor_with_the_gradient_of_each(capsys):
+    given, own = turn.your_turn("nb07", written(ROWS)), turn.solution("nb07", "by_pairs")
+    case = cases(turn.exercise_of("nb07", "by_pairs"))[-1]
+    assert "The notebook goes on with yours." in capsys.readouterr().out
+    same(*(torch.stack(handed_on.gradients(f, case)[1:]) for f in (given, own)))
+    assert given(*handed_on.copies(case)).shape == (5, 4)
+
+
 def test_what_is_handed_on_is_still_the_learners(capsys):
     """In a second check it is praised again; its source is the learner's."""
     mask = dressed(turn.solution("nb01", "causal_mask"), lambda x: x.numpy())
