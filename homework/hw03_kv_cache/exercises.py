@@ -87,9 +87,8 @@ after: A layer can read only what was computed before it, and a layer that sees 
      kind[::2][-1] => n
  3 | an anchor must have the layer's own window
      for m in kind if m in anchors => for m in range(n + 1) if m in anchors
- 3 | a layer reads the LATEST anchor below it, not the first
+ 3 | a layer that is no anchor reads the LATEST anchor below it, not the first one or the first layer
      max(m for m in kind => min(m for m in kind
- 3 | a layer that is no anchor reads the latest anchor below it, not the first layer
      max(m for m in kind if m in anchors) => n if n in anchors else kind[0]
  3 | pairs: the third layer with a window begins a new one
      kind[::2][-1] => kind[0]
@@ -427,9 +426,8 @@ in: heard, causal_weights
 12 | every layer's key comes from its own stream, not from the input of the first
      grown, value = [] => first, grown, value = x, []
      and: x @ wk[n] => first @ wk[n]
- 8 | the new value row belongs behind the cached ones
+ 8 | new rows of keys and values belong behind the cached ones
      [value, x @ wv] => [x @ wv, value]
- 8 | the new key rows belong behind the cached ones
      [keys[n], x @ wk[n]] => [x @ wk[n], keys[n]]
 """)
 

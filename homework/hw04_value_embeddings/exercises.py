@@ -323,12 +323,12 @@ after: In the first part ve has a root mean square of one, like the normalised v
 10 | you compared the vectors without s0 and s1; wanted what is added
      own = a * => own =
      and: other = b * => other =
-10 | you divided by the length of the sum; wanted the sum of the two lengths
+10 | wanted the sum of the two lengths below: you took the length of the sum, or the root of the sum
+   | of squares
      (own + other) => size(s0 * normed(v) + s1 * ve)
+     (own + other) => np.hypot(own, other)
 10 | your lengths are squares; take their roots first
      other / (own + other) => other**2 / (own**2 + other**2)
-10 | you divided by the root of the sum of squares; wanted the sum of the two lengths
-     (own + other) => np.hypot(own, other)
 10 | that is a share for each token and head; wanted their mean
      .mean() =>
 """)
@@ -605,14 +605,12 @@ after: A row collects one gradient for every place where its token stands; index
      normed(v[b, t]) => v[b, t]
 12 | on its way into the table the gradient passes s1
      s1 * g => g
-12 | ds0 is a SUM over all entries, not their mean
+12 | ds0 and ds1 are SUMS over all entries, no means
      ds0 += g => ds0 += g / v.size
-12 | s0 is no factor of its own gradient
-     ds0 += g => ds0 += s0 * g
-12 | s1 is no factor of its own gradient
-     ds1 += g => ds1 += s1 * g
-12 | ds1 is a SUM over all entries, not their mean
      ds1 += g => ds1 += g / v.size
+12 | s0 and s1 are no factors of their own gradients
+     ds0 += g => ds0 += s0 * g
+     ds1 += g => ds1 += s1 * g
 12 | those are gradients of places; add them up in the table's rows, by id
      return ds0, ds1, dtable => return ds0, ds1, s1 * dout.reshape(*ids.shape, -1)
 12 | norm brings v to root mean square 1; yours has length 1

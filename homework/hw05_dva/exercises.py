@@ -60,9 +60,8 @@ after: v_j varies with the key alone, the product with both, so T times S vector
     v[j, h] + => v[j, h] -
 8 | you summed the product over the entries; it stays entry by entry
     * sent => @ sent
-8 | all your heads read the first head of kr; H // G neighbours share one
+8 | all your heads read the first head of kr, or the mean of its heads; H // G neighbours share one
     h // (H // G) => 0
-8 | your heads read the mean of kr's heads; H // G neighbours share one
     kr[j, h // (H // G)] => kr[j].mean(0)
 8 | those are the static values alone: add qr_i * kr_j
     + qr[i, h] * sent =>
@@ -191,13 +190,11 @@ after: For one sequence of 512, width 768 and float32, all v_ij are 805 MB and t
     width * size => width * width * size
 8 | naive asks for the tensor of all v_ij alone, without the weights
     width * size => (width + 1) * size
-8 | you left the size of a number out of the first count
+8 | you left the size of a number out of one of the counts
     width * size => width
-8 | you left the size of a number out of the second count
     width) * size => width)
-5 | the batch is missing in the first count
+5 | the batch is missing in one of the counts
     naive = batch * => naive =
-5 | the batch is missing in the second count
     factored = batch * => factored =
 8 | wanted bytes, not megabytes
     return naive, factored => return naive / 1e6, factored / 1e6
@@ -374,8 +371,10 @@ in: causal_weights
 12 | you cached qr * kr; a later query brings its own qr, so kr must be kept by itself
      (kr_cache, kr) => (kr_cache, qr * kr)
      and: qr[b] * (A => (A
- 8 | new rows belong behind the cached ones
+ 8 | new rows belong behind the cached ones: those of k, of kr and of v
      concatenate(rows => concatenate(rows[::-1]
+     (kr_cache, kr) => (kr, kr_cache)
+     (v_cache, v) => (v, v_cache)
  8 | your scores are not divided by sqrt(C)
      / np.sqrt(D) =>
 12 | the modifiers are missing: qr * (A kr) is added
@@ -393,10 +392,6 @@ in: causal_weights
      return out => values[:, -1:] += qr * kr\nreturn out
  8 | one row of scores: the softmax runs over the keys, its last axis
      causal_weights(q[b], keys[b]) => np.ones((1, len(keys[b])))
- 8 | new rows of kr belong behind the cached ones, as those of k and v
-     (kr_cache, kr) => (kr, kr_cache)
- 8 | new rows of v belong behind the cached ones, as those of k and kr
-     (v_cache, v) => (v, v_cache)
 """)
 
 

@@ -358,10 +358,9 @@ in: f1, words_of
  5 | delete punctuation, and put no space in its place: Nor'west is norwest
      c for c in text if c not in string.punctuation => " " if c in string.punctuation else c for c
    | in text
- 5 | delete punctuation first, articles then: U.S.A. is usa, without an article
+ 5 | delete punctuation first, articles then: U.S.A. is usa, and "The" with its quotes an article
      text.lower() => ARTICLES.sub(" ", text.lower())
      and: text = ARTICLES.sub(" ", text) =>
- 5 | delete punctuation first, articles then: "The" is an article too
      text.lower() => " ".join(w for w in text.lower().split() if not ARTICLES.fullmatch(w))
      and: text = ARTICLES.sub(" ", text) =>
 12 | drop punctuation before you compare
@@ -450,11 +449,9 @@ after: Every further window brings size - overlap new tokens, and the first that
     size - overlap => overlap
 3 | a last window that holds nothing new is one too many
     size < length => size <= length
-8 | you gave each token to the first window that holds it, where it may stand at the very edge;
-  | wanted the one in which its poorer side is longest
+8 | you gave each token to the first or the last window that holds it, where it may stand at the
+  | very edge; wanted the one in which its poorer side is longest
     poorer.index(max(poorer)) => [p >= 0 for p in poorer].index(True)
-8 | you gave each token to the last window that holds it, where it may stand at the very edge;
-  | wanted the one in which its poorer side is longest
     poorer.index(max(poorer)) => max(w for w, p in enumerate(poorer) if p >= 0)
 8 | where two windows give a token equally much, it belongs to the earlier
     poorer.index(max(poorer)) => max(w for w, p in enumerate(poorer) if p == max(poorer))

@@ -129,6 +129,7 @@ after: An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of 
     | that saw no key in this way.
 8 | your idle lanes loaded 0: exp of that counts in the sum. Load them as -inf
     -np.inf => 0.0 if n else -np.inf
+    -np.inf => 0.0
 8 | a row ends at its length: what stands behind it in memory is not part of it
     enumerate(lengths) => enumerate([x.shape[1]] * len(x))
 5 | a row of length 0 has no lane on, and -inf - -inf is NaN. Its out and its lanes are 0
@@ -155,8 +156,6 @@ after: An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of 
     np.exp(tile - top) => np.exp(tile, dtype="f4")
 8 | the sign is turned: exp(tile - maximum), not exp(maximum - tile)
     lanes[r] = np.exp(tile - top) => lanes[r, :n] = np.exp(top - x[r, :n], dtype="f4")
-8 | idle lanes of yours hold 0, so exp of that counts in the sum: load them as -inf
-    -np.inf => 0.0
 8 | nothing is added to the sum: a row's sum is at least 1, and an empty row has none
     / total => / (lanes[r].sum() + 1e-2)
 """)
@@ -268,9 +267,8 @@ in: flash_by_row
      keys <= t => keys < t
 16 | the prefix is the keys 0 to prefix - 1; yours shows key number `prefix` as well
      keys < prefix => keys <= prefix
-16 | acc shrinks when the maximum grows, as the sum does: acc * exp(m - new)
+16 | when the maximum grows, acc and the sum both shrink, by exp(m - new)
      acc * shrink => acc
-16 | the sum shrinks when the maximum grows, as acc does: total * exp(m - new)
      total * shrink => total
 16 | lse is the running maximum PLUS the log of the sum; the maximum is missing
      m + np.log(total) => np.log(total)
@@ -355,9 +353,8 @@ in: flash_by_row
      / np.sqrt(D) =>
 14 | keys after the query are not masked
      keys <= t => keys >= 0
-14 | acc shrinks when the maximum grows, as the sum does
+14 | when the maximum grows, acc and the sum both shrink
      acc * shrink => acc
-14 | the sum shrinks when the maximum grows, as acc does
      total * shrink => total
 14 | lse is the running maximum PLUS the log of the sum
      m + np.log(total) => np.log(total)

@@ -230,9 +230,8 @@ after: One row a token and layer is all that is kept: half of the cache, and a m
      rotated(q, cos, sin) => q
 18 | the new key is turned by its place, as those that are kept have been
      rotated(k, cos, sin) => k
-18 | the norm of the query is missing
+18 | the norm of the query or of the key is missing
      query = normed => query =
-18 | the norm of the key is missing
      key = normed => key =
 18 | scores are over the root of D
      / np.sqrt(D) =>
@@ -288,9 +287,8 @@ after: At a = 0 the layer is standard attention, so the share is learned or it i
      v.shape[1] - T : => :T
  8 | query head h reads value head h // (H / G): neighbours share one; yours take turns
      np.arange(H) // (H // G) => np.arange(H) % G
-12 | the share is tanh of a, not a itself
+12 | the share is tanh of a, not a itself and no sigmoid
      np.tanh(a) => a
-12 | the share is tanh of a, not a sigmoid
      np.tanh(a) => (1 / (1 + np.exp(-a)))
 12 | a is forgotten: each head takes out a share of its own
      np.tanh(a) => np.ones_like(a)
