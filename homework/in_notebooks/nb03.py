@@ -17,6 +17,7 @@ def maps(r, *batch, T=6):
 @unit.exercise(
     Part("the token itself", 1, lambda r: (maps(r, 3), 0)),
     Part("tokens before", 2, lambda r: (maps(r, 2, T=7), int(r.integers(1, 4)))),
+    single=True,  # as the notebook's tapes are: a loop may fill torch.zeros(H)
 )
 def weight_back(A, back):
     """Mean weight that queries give to the key `back` positions before them: A (H, T, T) -> (H,).
@@ -42,16 +43,11 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     .mean(1) => .sum(1)
 3 | that is one number for all heads; every head has its own: (H,)
     .mean(1) => .mean()
-3 | your diagonal lies one too far from the main one
+3 | your diagonal lies one too far from the main one, or one too near
     => weight_back(A, back + 1)
-3 | your diagonal lies one too near to the main one, or above it
     => np.stack([np.diagonal(head, 1 - back) for head in A]).mean(1)
 3 | you took the last query alone; wanted all queries
     .mean(1) => [:, -1]
-3 | you took the largest; wanted the mean
-    .mean(1) => .max(1)
-3 | you took the median; wanted the mean
-    found.mean(1) => np.sort(found)[:, (T - back - 1) // 2]
 3 | you summed all keys `back` or more positions before; wanted the one key at t - back
     => np.tril(A, -back).sum(-1).mean(-1)
 3 | you took a mean of whole rows; of each row one weight is meant, that of key t - back
@@ -62,6 +58,10 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     .mean(1) =>
 3 | you left out a query too many: query t = back has a key at 0, and is the first that counts
     range(back, T) => range(back + 1, T)
+    range(back, T) => range(back + 1, T)
+    and: .mean(1) => .sum(1) / (T - back)
+1 | with back = 0 your slice :-back is empty, since -0 is 0: write :T - back
+    found.mean(1) => found.mean(1) + (0 if back else np.nan)
 2 | you summed the keys from t - back up to the token itself; wanted the one at t - back
     head[t, t - back] => head[t, t - back : t + 1].sum()
 """)
@@ -116,23 +116,20 @@ in: entropy_of
 3 | you averaged the entropies of the queries' rows: how widely each of them looks; importance is
   | one distribution, of what the tokens receive from all queries together
     entropy_of(received / received.sum()) => np.mean([entropy_of(row) for row in M])
+    entropy_of(received / received.sum()) => np.mean([entropy_of(row) for head in text for row
+  | in head])
 4 | that is a number for each text; wanted their mean
     np.mean(found) => np.array(found)
 3 | that is the sum over the texts; wanted their mean
     np.mean(found) => np.sum(found)
 4 | you divided by the total of ALL texts; the importance in each text sums to 1
     / received.sum() => / A.mean(1).sum()
-3 | you averaged entropies of rows, head by head; importance is one distribution for a text
-    entropy_of(received / received.sum()) => np.mean([entropy_of(row) for head in text for row
-  | in head])
 3 | entropy is a SUM over the tokens; you took the mean
     np.mean(found) => np.mean(found) / A.shape[-1]
 3 | you divided by log T; the entropy itself is wanted, in nats
     np.mean(found) => np.mean(found) / np.log(A.shape[-1])
 4 | you took a softmax of what tokens receive; divide it by its sum
     received / received.sum() => np.exp(received) / np.exp(received).sum()
-3 | you took the largest of the heads; wanted their mean
-    text.mean(0) => text.max(0)
 4 | you added a small number inside the logarithm, which moves the entropy: xlogy(p, p) needs none
     np.log(x) => np.log(x + 1e-2)
     np.log(x) => np.log(x + 1e-3)
@@ -149,6 +146,7 @@ def sized(r, common):
 @unit.exercise(
     Part("independent tokens", 1, lambda r: sized(r, 0)),
     Part("tokens with a common vector", 1, lambda r: sized(r, 2)),
+    single=True,
 )
 def similarity(h):
     """Mean cosine of two different tokens of a text, for each text: h (B, T, C) -> (B,) (Eq 13).
@@ -175,6 +173,10 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     / (T * (T - 1)) => / (T * (T - 1) / 2)
 2 | you divided by T (T - 1), but the T cosines of a token with itself are still in the sum
     - T) => )
+2 | T tokens have a cosine of 1 with themselves: take off T, not 1
+    - T) => - 1)
+2 | T is the number of tokens, h.shape[1]; you took another side of h
+    h.shape[1] => h.shape[2]
 2 | you took the LENGTH of the summed unit vectors; the sum of all pairs is its square
     cosines.sum((1, 2)) => np.sqrt(cosines.sum((1, 2)))
 2 | you compared tokens of different texts; every text gives a number of its own: (B,)
@@ -193,9 +195,8 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     cosines.sum => (cosines**2).sum
 2 | that is half of the mean: T (T - 1) pairs in both orders, half as many with i < j
     / (T * (T - 1)) => / (T * (T - 1)) / 2
-2 | you divided by T²; without the T pairs of a token with itself, T (T - 1) are left
+2 | you divided by T²; without the T pairs of a token with itself, T (T - 1) are left, in both orders
     / (T * (T - 1)) => / T**2
-2 | you took every pair once, i < j, and divided by T²: T (T - 1) / 2 pairs are left
     / (T * (T - 1)) => / T**2 / 2
 2 | you took the main diagonal in, j = i; a token with itself is no pair: triu(1)
     - T) / => + T) / 2 /
@@ -203,8 +204,6 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     u @ u.swapaxes(1, 2) => u.swapaxes(1, 2) @ u
 2 | you compared each token with its neighbour; wanted all pairs
     => (units(h)[:, 1:] * units(h)[:, :-1]).sum(-1).mean(-1)
-2 | you compared the tokens with their mean; wanted the pairs
-    => (units(h) * units(h.mean(1, keepdims=True))).sum(-1).mean(-1)
 """)
 
 
@@ -216,6 +215,7 @@ def offset(*shape):
     Part("one text", 1, offset(1, 9, 4)),
     Part("several texts", 2, offset(3, 7, 4)),
     Part("fewer tokens than features", 1, offset(2, 3, 5)),
+    single=True,
 )
 def spectrum(v):
     """Eigenvalues of the second moment of the values, (1/T) sum_i v_i v_iᵀ, largest first; the mean
@@ -236,9 +236,10 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
     text in v => text in v - v.mean(1, keepdims=True)
 4 | largest first: .flip(-1)
     [::-1] =>
-4 | those are singular values of v; an eigenvalue of the mean of v vᵀ is their square, over T
+4 | those are singular values of v; an eigenvalue of the mean of v vᵀ is their SQUARE, over T
     values[::-1] => np.sqrt(np.abs(values[::-1]) * len(text))
     values[::-1] => np.sqrt(np.abs(values[::-1]) * len(text))[: len(text)]
+    values[::-1] => np.sqrt(np.abs(values[::-1]) / len(text))[: len(text)]
 4 | that is the spectrum of the SUM of v vᵀ; Eq 12 divides by the number of tokens
     / len(text) =>
 1 | with fewer tokens than features svdvals gives T values; there are C eigenvalues, the others 0
@@ -247,14 +248,16 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
     text.T @ text => text @ text.T
 3 | you put all texts into one second moment; take the spectrum of each text, then the mean
     text in v => text in [v.reshape(-1, v.shape[-1])]
+    text in v => text in [v.reshape(-1, v.shape[-1])]
+    and: len(text) => v.shape[1]
 3 | you took the first text alone; wanted the mean over texts
     text in v => text in v[:1]
 4 | those are shares of their sum; wanted the eigenvalues themselves
     [::-1] => [::-1] / values.sum()
+    np.mean(found, 0) => np.mean(found, 0) / np.sum(np.mean(found, 0))
 4 | you took the diagonal of the second moment; wanted its eigenvalues
     => (v**2).mean(1).mean(0)
-4 | those are singular values of v over T; an eigenvalue of the mean of v vᵀ is their SQUARE over T
-    values[::-1] => np.sqrt(np.abs(values[::-1]) / len(text))[: len(text)]
+    => np.sort((v**2).mean(1))[:, ::-1].mean(0)
 4 | you summed them up one by one; wanted each
     np.mean(found, 0) => np.cumsum(np.mean(found, 0))
 4 | you brought every value to length 1 first; Eq 12 takes them as they are
@@ -268,6 +271,8 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
     text.T @ text / len(text) => np.cov(text.T)
 4 | you divided by the number of features; Eq 12 divides by that of the tokens
     / len(text) => / text.shape[1]
+4 | Eq 12 divides by T, not by T - 1
+    / len(text) => / (len(text) - 1)
 3 | that is the sum over the texts; wanted their mean
     np.mean(found, 0) => np.sum(found, 0)
 """)

@@ -35,20 +35,15 @@ hint: (V[-1] + V[0]) / 2
     V[0] => V[1]
 3 | only one of the two is halved: put brackets around the sum
     => V[-1] + V[0] / 2
-3 | you halved this layer's values alone: put brackets around the sum
     => V[-1] / 2 + V[0]
 3 | those are this layer's own values; the first layer's are the other half
     => V[-1]
 3 | you took the difference; Eq 7 ADDS half of each
     => (V[-1] - V[0]) / 2
-3 | you took the mean of all layers but the first, and the first is what is added
-    => V[1:].mean(0)
 2 | your other half is the mean of all layers before; Eq 7 takes the FIRST layer alone
     => V[-1] / 2 + V[:-1].mean(0) / 2
 2 | you added half of ALL layers before; Eq 7 takes the first layer alone
     => V[-1] / 2 + V[:-1].sum(0) / 2
-3 | you multiplied the two; Eq 7 adds half of each
-    => V[0] * V[-1]
 3 | layers are the FIRST axis of V (n, B, T, H, D): V[0] and V[-1]
     => (V[:, 0] + V[:, -1]) / 2
 2 | those are the first two layers' values; this layer's own stand last, V[-1]
@@ -113,17 +108,24 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
     np.sqrt(D) => D
 3 | you added the keys, and the values, of both layers; they stand side by side, 2 T of them
     => by_index.causal_attention(q, k + k_m, v + v_m)
+2 | you averaged the keys, and the values, of both layers; they stand side by side, 2 T of them
+    => by_index.causal_attention(q, (k + k_m) / 2, (v + v_m) / 2)
+3 | you hid the future after the softmax, so the weights that are left do not sum to 1: put -inf on
+  | the scores before it
+    softmax(scores), values => softmax(np.einsum("bthd,bshd->bhts", q, keys) / np.sqrt(D)) *
+  | np.concatenate([seen, seen], 1), values
+3 | your queries do not see the key of layer m at their own position: it is no future
+    [seen, seen] => [seen, np.tril(seen, -1)]
 3 | you put 0 where the future is, and a score of 0 still gets weight: put -inf there
     -np.inf => 0
 3 | your mask is turned round: it hides what stands before and shows what comes after
     np.tril => np.triu
 3 | you divided by the root of 2 D, or of the number of keys; D is the width of a head
+    np.sqrt(D) => np.sqrt(T)
     np.sqrt(D) => np.sqrt(2 * D)
     np.sqrt(D) => np.sqrt(2 * T)
 3 | your mask shows every column twice in a row; the triangle stands there whole, and then once more
     np.concatenate([seen, seen], 1) => np.repeat(seen, 2, 1)
-2 | you averaged the keys, and the values, of both layers; they stand side by side, 2 T of them
-    => by_index.causal_attention(q, (k + k_m) / 2, (v + v_m) / 2)
 """)
 
 
@@ -170,6 +172,8 @@ hint: … + lam * (v1 - v)
     => neutreno(A, v1, v, lam)
 3 | heads stand before positions in yours: wanted (B, T, H, D)
     => neutreno(A, v, v1, lam).swapaxes(1, 2)
+3 | lam stands on I alone: (A - lam I), not lam (A - I)
+    return y + lam * (v1 - v) => return lam * (y + v1 - v)
 3 | your V_1 lacks its factor: it is lam V_1
     lam * (v1 - v) => v1 - lam * v
 3 | your V_n lacks its factor: what is taken away is lam V_n
@@ -213,13 +217,9 @@ hint: a[:, None] * v + b[:, None] * v1
     => a.mean() * v + b.mean() * v1
 2 | all your heads take the shares of the first head; every head has its own
     => a[0] * v + b[0] * v1
-3 | you took a sigmoid of the shares; they are used as they were learned
+3 | you took a sigmoid or a softmax of the shares; they are used as they were learned
     => learned_mix(v, v1, 1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b)))
-3 | you multiplied the two; they are added
-    => (a * b)[:, None] * v * v1
-3 | you took a softmax of the two shares; they are used as they were learned
     => learned_mix(v, v1, 1 / (1 + np.exp(b - a)), 1 / (1 + np.exp(a - b)))
-3 | you took a softmax over the heads; the shares are used as they were learned
     => learned_mix(v, v1, softmax(a), softmax(b))
 3 | your a multiplies V_1, too; it stands on this layer's values alone
     b[:, None] => (a * b)[:, None]

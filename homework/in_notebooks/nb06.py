@@ -26,37 +26,28 @@ hint: return self.layers[n].value(h) + self.tables[n](ids)
     own + row => row
 3 | those are the layer's own values; the rows of its table are missing
     own + row => own
-3 | you took half of each; the row is added whole
+3 | you halved one of the two, or both; the whole row is added to the whole value
     own + row => (own + row) / 2
-3 | you halved the row; it is added whole
     own + row => own + row / 2
-3 | you halved the layer's own values; they stay whole
     own + row => own / 2 + row
 3 | the row is ADDED, not taken away
     own + row => own - row
 3 | you multiplied; the row is added
     own + row => own * row
-3 | your row tunes the value, v (1 + e); it is added
-    own + row => own * (1 + row)
 3 | you put the two side by side; add them, feature by feature
     own + row => np.concatenate([own, row], -1)
 3 | you normed the row; it is added as it stands
     own + row => own + models.normed(row)
-3 | you normed the sum; it stays as it comes
-    own + row => models.normed(own + row)
 3 | your rows are those of the token before; each position takes its own token's
     own + row => own + np.roll(row, 1, 1)
-3 | you added the mean row; each position takes the row of its own token
-    own + row => own + row.mean(1, keepdims=True)
 3 | both texts take the rows of the first one; each has its own ids
     own + row => own + row[:1]
 3 | you took row t of the table at position t; wanted the row of the token that stands there
     (ids) => .table[: ids.shape[1]]
 2 | all your layers read the first table; every layer has its own, self.tables[n]
     tables[n] => tables[0]
-3 | you read the table of the layer below; every layer has its own, self.tables[n]
+3 | you read the table of another layer; every layer has its own, self.tables[n]
     tables[n] => tables[n - 1]
-3 | you read the last table in every layer; each has its own, self.tables[n]
     tables[n] => tables[-1]
 2 | all your layers make values by the first one's matrix; each has its own, self.layers[n]
     layers[n] => layers[0]
@@ -116,8 +107,9 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
     a * v[text, t] + b * row => (a * v[text, t] + b * row) / (a + b)
 2 | you normed the row; it is added as it stands in the table
     b * row => b * row / np.sqrt((row**2).mean(-1, keepdims=True))
-2 | you brought the row to length 1; it is added as it stands in the table
     b * row => b * row / np.linalg.norm(row, axis=-1, keepdims=True)
+1 | a is missing: it multiplies the value
+    a * v => v
 1 | your a multiplies the row, too; it stands on the value alone
     b * row => a * b * row
 2 | the row is ADDED, not taken away
@@ -216,7 +208,8 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     min(1, left / falling) => (left > falling)
 2 | yours is the mean rate; every step may go as far as its rate, so the sum is the bound
     return total => return total / steps
-2 | one lr is missing: step 0 counts, and step number steps - falling has the whole rate
+2 | one lr is missing: step 0 counts, and step number steps - falling has the whole rate, from where
+  | the line goes DOWN
     left / falling => (left - 1) / falling
 2 | the area of a triangle is not quite the sum of its steps: falling + 1 halves, not falling
     => lr * (steps - falling) + lr * falling / 2
@@ -232,6 +225,13 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     return total => return total + lr
 1 | your line is at 0 in the last step already; 0 belongs to step number `steps`, one later
     => lr * (steps - falling) + np.linspace(lr, 0, falling).sum()
+1 | `//` leaves no fraction of the rate: divide with /
+    left / falling => left // falling
+2 | that is the rate of one step; wanted the sum over all of them
+    => lr
+    => lr / falling
+1 | what is left of the rate is counted in steps of the FALL: divide by falling, not by steps
+    min(1, left / falling) => (1 if left >= falling else left / steps)
 2 | what is left of the rate is counted in steps of the FALL: divide by falling, not by steps
     => lr * (steps - falling) + lr * falling * (falling + 1) / 2 / steps
 2 | you held the rate for `falling` steps; so many it FALLS, and these come last
@@ -247,8 +247,8 @@ def length(v):
 
 @drawn
 def sums(r, sign):
-    lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens
-    x, y = r.normal(size=(2, 5, 6)) * [lengths, 1.5 + lengths[::-1]]
+    lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens of two texts
+    x, y = r.normal(size=(2, 2, 5, 6)) * np.stack([lengths, 1.5 + lengths[::-1]])[:, None]
     a, b = float(r.uniform(0.8, 1.5)), float(r.uniform(0.4, 0.7))
     return (a if sign != "a" else -a), x, (-b if sign == "b" else b), y
 
@@ -280,11 +280,13 @@ in: length
     and: b * y => y
 2 | yours is the share of a x; wanted that of b y
     right / => left /
-2 | you divided by the length of a x + b y; wanted the sum of the two lengths
+2 | you divided by another length; wanted the sum of the two
     left + right => length(a * x[place] + b * y[place])
+    left + right => left
+    left + right => np.hypot(left, right)
 2 | you took one norm of all tokens and features; a length for every token: norm(dim=-1)
     => length(b * y) / (length(a * x) + length(b * y))
-2 | your lengths have lost their root
+2 | those are squared lengths: a length is the root of the sum of squares
     np.sqrt =>
 2 | you took the lengths of all tokens together; wanted the share of each token, then the mean
     shares.append(right / (left + right)) => shares.append([left, right])
@@ -292,24 +294,21 @@ in: length
 1 | a length is never negative, whatever the sign of its weight
     length(a * x[place]) => a * length(x[place])
     and: length(b * y[place]) => b * length(y[place])
-2 | you divided by the other length; wanted the sum of both
-    left + right => left
-2 | you divided by the root of the sum of squares; wanted the sum of the two lengths
-    left + right => np.hypot(left, right)
-2 | you took the difference of the two shares
-    right / => (left - right) /
 2 | that is per cent; wanted a share of one
     right / => 100 * right /
 2 | that is a share for each token; wanted their mean
     np.mean => np.array
 2 | that is the sum over tokens; wanted their mean
     np.mean => np.sum
-2 | you took the median; wanted the mean
-    np.mean => np.median
 2 | you summed absolute values; a length is the root of the sum of SQUARES
     np.sqrt((v**2).sum()) => abs(v).sum()
 2 | you took a length for every feature; every TOKEN has one: norm(dim=-1)
     => share_of_lengths(a, x.T, b, y.T)
+    => share_of_lengths(a, x.swapaxes(1, 2), b, y.swapaxes(1, 2))
+2 | q / p + q is (q / p) + q: put brackets around the sum of the lengths
+    right / (left + right) => right / left + right
+2 | you compared feature by feature; wanted the lengths of whole vectors, one a token
+    => (abs(b * y) / (abs(a * x) + abs(b * y))).mean()
 2 | you summed the features; a length is the root of the sum of their squares
     np.sqrt((v**2).sum()) => v.sum()
 """)
@@ -344,10 +343,11 @@ takes: easy, 6 minutes
 hint: The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which dimension
     | must be added before it can meet the rows (B, T, H, D)?
 hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].
-2 | your gate ends at 1: nanochat takes 3 times the sigmoid, so that an unmoved gate stands at 1.5
+2 | your gate does not end at 3: nanochat takes 3 times the sigmoid, so that an unmoved gate stands
+  | at 1.5
     3 / => 1 /
-2 | your gate ends at 2; this one takes 3 times the sigmoid
     3 / => 2 /
+    3 / => 1.5 /
 2 | your 3 stands inside the sigmoid; it multiplies what comes out
     3 / (1 + np.exp(-z)) => 1 / (1 + np.exp(-3 * z))
 2 | your gate is the product alone: without the sigmoid it has no bounds and may turn the row round
@@ -356,12 +356,9 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(2, keepdims=True)
 2 | your gates share one softmax over a text; each token has a sigmoid of its own
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(1, keepdims=True)
-2 | your gate is a tanh; this one is a sigmoid
+2 | your gate is a tanh or a ReLU; this one is a sigmoid
     3 / (1 + np.exp(-z)) => 3 * np.tanh(z)
-2 | your gate is a ReLU; this one is a sigmoid
     3 / (1 + np.exp(-z)) => 3 * np.maximum(z, 0)
-2 | your heads share one gate, the mean of W; each head has a row of W of its own
-    12], W) => 12], 0 * W + W.mean(0))
 2 | your gates stand at the wrong heads: row n of W belongs to head n
     12], W) => 12], W[::-1])
 2 | your gate reads the stream of the token before; each token opens its own row
@@ -382,27 +379,20 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     v[b, t, n] + =>
 2 | you took row t of the table at position t; wanted that of the token there, table[ids]
     ids[b, t] => t
-2 | your tokens share one gate, the mean of theirs; each token has a gate of its own
+2 | your tokens share a gate, a mean; each token and head has its own
     np.exp(-z) => np.exp(0 * z - z.mean(1, keepdims=True))
     g[b, t, n] => g[b, :, n].mean()
-2 | both texts share their gates; each token has a gate of its own
     g[b, t, n] => g[:, :, n].mean()
-2 | all your tokens and heads share one gate; each token and head has its own
     g[b, t, n] => g.mean()
 2 | the gated row is ADDED, not taken away
     + gate => - gate
-2 | your heads share one gate, the mean of theirs; each head has a gate of its own
+2 | your heads share one gate, the first one's or a mean; each head has a gate of its own
     g[b, t, n] => g[b, t].mean()
+    g[b, t, n] => g[b, t, 0]
+    12], W) => 12], 0 * W + W.mean(0))
 2 | your gate is turned: sigmoid(z), not sigmoid(-z)
     np.exp(-z) => np.exp(z)
-2 | you took the third power of the sigmoid; multiply by 3
-    gate * row => (gate / 3) ** 3 * row
-2 | you added 3; the sigmoid is multiplied by 3
+2 | you added; the sigmoid is multiplied by 3, and the row by the gate
     gate * row => (3 + gate / 3) * row
-2 | you added the gate to the row; it multiplies the row
     gate * row => gate + row
-2 | your gate ends at 1.5; this one takes 3 times the sigmoid
-    3 / => 1.5 /
-2 | all your heads take the first one's gate; each head has a gate of its own
-    g[b, t, n] => g[b, t, 0]
 """)

@@ -80,6 +80,10 @@ hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None]
     v[j] + qR[i] => v[j] * qR[i]
 2 | the map is missing: each value has the weight a_ij
     a[i, j] * =>
+2 | the weights a_ij sum to 1 already, so sum over the keys: you took their mean
+    return out => return out / len(v)
+2 | you left out key j = i: a query sees itself, too
+    a[i, j] * => (i > j) * a[i, j] *
 """)
 
 
@@ -121,6 +125,16 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
     qR * (a @ kR) => kR * (a @ qR)
 2 | you gated v and not kR: the gate stands on the second stream
     => qR * (a @ v) + a @ kR
+2 | v of the query itself stands in the place of a @ v: the map carries v as it carries kR
+    a @ v => v
+1 | the map carries qR, too; the gate stays outside, each query's own
+    + qR => + a @ qR
+1 | all your queries share one gate, the mean of theirs; each has its own
+    + qR => + qR.mean(0)
+1 | the gate multiplies what arrives, feature by feature; you changed the weights of the map with it
+    => (a * (1 + qR @ kR.T)) @ v
+2 | the gate multiplies what arrives, feature by feature; you changed the weights of the map with it
+    => (a * (qR @ kR.T)) @ v
 2 | v is missing: the two streams are added
     a @ v + =>
 1 | you gated v once more; the second stream is kR
@@ -159,10 +173,10 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
     * c =>
 2 | W_V is missing: the two are added
     W_V + =>
-2 | c @ W_KR mixes features; the gate multiplies each column by a number of its own
+2 | `@` with c mixes features; the gate multiplies each column by a number of its own
     W_KR * c => c @ W_KR
-2 | W_KR @ c mixes features; the gate multiplies each column by a number of its own
     W_KR * c => W_KR @ c
+    W_KR * c => W_KR @ np.outer(c, c)
 1 | you scaled W_V and not W_KR: the gate stands on the second stream
     => W_V * c + W_KR
 2 | the two matrices are added, not multiplied
@@ -171,6 +185,9 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
     W_V + => W_V -
 2 | you turned W_KR round: only its columns are scaled
     W_KR * c => (W_KR * c).T
+    W_KR * c => W_KR.T * c
+2 | you added c to the matrix; it multiplies the columns of W_KR
+    W_KR * c => W_KR + c
 1 | every column has its own c[i]; you used the mean of all
     * c => * c.mean()
 2 | both matrices are turned round: a row belongs to an input, a column to a feature
@@ -203,30 +220,29 @@ hint: Three tables stand outside the layers: embedding, head and positions. And 
 hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
 2 | the head is not tied to the embedding here: both tables count
     2 * vocab => vocab
-1 | there is no output matrix: five matrices a layer, W_Q, W_K, W_V, W_QR, W_KR
-    5 * C => 6 * C
-1 | the modifier brings two matrices: five a layer, W_Q, W_K, W_V, W_QR, W_KR
-    5 * C => 3 * C
 1 | with the feed-forward network its norm is gone, too: one norm a layer
     C * C + norm => C * C + 2 * norm
 2 | a LayerNorm has a scale and a shift: 2 C numbers
     2 * width => width
+    layers * layer + norm => layers * layer + C
 2 | one more norm stands before the head
     layers * layer + norm => layers * layer
 2 | the learned positions are missing: context * C
     + context * C =>
-1 | five matrices a layer: W_Q, W_K, W_V, W_QR, W_KR
+1 | five matrices a layer: W_Q, W_K and W_V, the modifier's W_QR and W_KR, and no W_O
+    5 * C => 6 * C
     5 * C => 4 * C
+    5 * C => 3 * C
 1 | the LayerNorm of a layer has a shift, too: 2 C numbers
     C * C + norm => C * C + C
 1 | these matrices have no biases
     5 * C * C => 5 * (C * C + C)
 1 | there is no feed-forward network here: 5 C^2 a layer
     5 * C => 13 * C
-2 | positions have one table: only the embedding has a second, the head
+2 | positions have one table of (context, C), outside the layers
     context * C => 2 * context * C
-2 | the last LayerNorm has a shift, too: 2 C numbers
-    layers * layer + norm => layers * layer + C
+    context * C => layers * context * C
+    context * C => context * vocab
 1 | the LayerNorm of a layer is missing: a scale and a shift, 2 C numbers
     C * C + norm => C * C
 1 | a matrix is (C, C): C^2 numbers, not C

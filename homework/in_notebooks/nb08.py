@@ -17,7 +17,7 @@ def thrown(r, special):
     dice, ordinary = r.random((2, 60)) * 0.3, np.ones((2, 60), bool)
     if special:
         ordinary[:, [0, 20, -1]] = False
-        dice[:, 0] = 0.05
+        dice[:, [0, 20]] = 0.05, 0.13  # one would be hidden, one swapped
     return ids, dice, ordinary, others, 4
 
 
@@ -88,6 +88,9 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     np.where(hidden, mask => np.where(hidden, others
 1 | [CLS] and [SEP] stay in the inputs as well: hide and swap only what is chosen
     chosen & (dice < 0.12), chosen & (dice < 0.135) => dice < 0.12, dice < 0.135
+    chosen & (dice < 0.135) => (chosen | (dice > 0.12)) & (dice < 0.135)
+2 | 10 % are meant of the chosen 15 %: 0.12 to 0.135 swaps
+    dice < 0.135 => dice < 0.13
 2 | you hid the HIGHEST 80 % of the range; the lowest 80 % are hidden
     dice < 0.12 => dice >= 0.03
     and: dice < 0.135 => dice >= 0.015
@@ -142,14 +145,23 @@ hint: An entry counts where inside[:, None] & inside[None], and last >= first: p
 hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
+3 | the best beginning was taken first, and the place of the end counted from it: add it
+    first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
+  | -np.inf).argmax())\nlast = int(scores[first, first:].argmax())
+2 | you added begin and end of the same place: an answer may end behind its beginning
+    np.triu(inside[:, None] & inside) => np.diag(inside)
+3 | those are places in the passage; wanted the places among all T, as in begin and end
+    return first, last => return first - inside.argmax(), last - inside.argmax()
 1 | your answer lies outside the passage; both of its ends must be inside
     inside[:, None] & inside => np.ones((len(end), len(end)), bool)
 1 | an answer may be one word long: last >= first, not >
     & inside) => & inside, 1)
-1 | you took the best beginning first, then the best end behind it; another beginning may have the
+1 | you took the best of one end first, then the best other end for it; another pair may have the
   | larger SUM: look at all pairs
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first].argmax())
+    first, last = divmod(int(scores.argmax()), len(end)) => last = int(np.where(inside, end,
+  | -np.inf).argmax())\nfirst = int(scores[:, last].argmax())
 3 | your answer is (0, 0), no answer at all: scores may all be negative, and then a 0 would win;
   | what is no answer gets -inf, and the LARGEST sum is wanted
     -np.inf => 0.0
@@ -166,9 +178,6 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
 1 | you chose the two ends apart and sorted them; wanted the PAIR with the largest sum
     divmod(int(scores.argmax()), len(end)) => sorted(int(np.where(inside, x, -np.inf).argmax()) for
   | x in (begin, end))
-1 | you took the best end first, then the best beginning before it: look at all pairs
-    first, last = divmod(int(scores.argmax()), len(end)) => last = int(np.where(inside, end,
-  | -np.inf).argmax())\nfirst = int(scores[:, last].argmax())
 """)
 
 
@@ -232,6 +241,10 @@ hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
     len(said), len(wanted) => len(set(said)), len(set(wanted))
 2 | that is per cent; wanted a share of one
     2 * common => 200 * common
+2 | 2 c / p + g is (2 c / p) + g: put brackets around p + g
+    (p + g) => p + g
+2 | p and g are the words before the common ones were taken out
+    (p + g) => (p + g - common)
 2 | that is c alone; F1 is 2 c / (p + g)
     2 * common / (p + g) => common
 2 | you divided by the longer answer; F1 is 2 c / (p + g)
@@ -270,18 +283,15 @@ hint: One sum: x @ W_V, and alpha times F.relu(x).
     x @ W_V => (1 - alpha) * (x @ W_V)
 1 | relu is missing: only what is above zero is added
     np.maximum(x, 0) => x
-2 | relu of X W_V is no bypass: X W_V stays, and alpha relu(X) is added
-    => np.maximum(x @ W_V, 0)
 2 | your matrix is turned round: X W_V is x @ W_V
     W_V => W_V.T
-2 | alpha scales relu(X) alone; you scaled both terms
+2 | alpha scales relu(X) alone
+    x @ W_V + alpha * => alpha * (x @ W_V) +
     => alpha * (x @ W_V + np.maximum(x, 0))
 2 | alpha is missing: it scales relu(X)
     alpha * =>
 2 | the matrix is missing: V is X W_V
     x @ W_V => x
-2 | alpha belongs to relu(X), not to X W_V
-    x @ W_V + alpha * => alpha * (x @ W_V) +
 1 | what is added goes PAST the matrix; you sent it through W_V
     => (x + alpha * np.maximum(x, 0)) @ W_V
 1 | you took relu(X) off; it is added
@@ -294,12 +304,11 @@ hint: One sum: x @ W_V, and alpha times F.relu(x).
     np.maximum(x, 0) => x * normal_cdf(x)
 1 | you added alpha wherever x is above zero; relu(x) is x itself there
     np.maximum(x, 0) => (x > 0)
-1 | relu(x) is 0 below zero; you took |x|
+1 | relu(x) is 0 below zero and x above; you took |x|, or what is below
     np.maximum(x, 0) => abs(x)
+    np.maximum(x, 0) => np.minimum(x, 0)
 2 | X W_V takes X as it is; relu belongs to what is added
     x @ W_V => np.maximum(x, 0) @ W_V
-2 | relu stands in the wrong term: X W_V as it is, and alpha relu(X)
-    => np.maximum(x @ W_V, 0) + alpha * x
 """)
 
 
@@ -340,30 +349,31 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
     square**0.5 => square
 2 | each variance is divided by its OWN number of runs; you divided their sum by all
     s_a / n + s_b / m => (s_a + s_b) / (n + m)
+    s_a / n + s_b / m => s_a + s_b / (n + m)
 1 | each variance is divided by its OWN number of runs; you exchanged n and m
     s_a / n + s_b / m => s_a / m + s_b / n
 2 | n - 1 is in the variance already; divide it by n
     s_a / n + s_b / m => s_a / (n - 1) + s_b / (m - 1)
 2 | you added the two standard errors; their SQUARES are added
     square**0.5 => ((s_a / n) ** 0.5 + (s_b / m) ** 0.5)
-2 | you took medians; Welch's t is of means
+2 | Welch's t is of MEANS; you took sums, or medians
+    b.mean() - a.mean() => b.sum() - a.sum()
     b.mean() - a.mean() => np.sort(b)[(m - 1) // 2] - np.sort(a)[(n - 1) // 2]
-2 | the error of b's mean is missing: both groups are uncertain
+2 | the error of one mean is missing: both groups are uncertain
     + s_b / m =>
+    s_a / n + =>
 2 | that is the spread of all scores together; the error is made of each group's own variance
     square**0.5 => np.std([*a, *b], ddof=1)
-2 | you took mean deviations; s is the root of the mean SQUARE deviation, over n - 1
-    a.var(ddof=1), b.var(ddof=1) => [abs(x - x.mean()).mean() ** 2 for x in (a, b)]
 1 | t has a sign: it is below zero where b's mean is the lower one
     gap / square => abs(gap) / square
 2 | that is the difference of the means alone; divide it by its standard error
     gap / square**0.5 => gap
 2 | you divided by the spread of a RUN (Cohen's d); the error of a mean is smaller
     s_a / n + s_b / m => (s_a + s_b) / 2
-2 | under the root stand the SQUARES of the two standard errors
-    square**0.5 => ((s_a / n) ** 0.5 + (s_b / m) ** 0.5) ** 0.5
-2 | the error of a's mean is missing: both groups are uncertain
-    s_a / n + =>
+2 | b.mean() - a.mean() / … divides a's mean alone: put brackets around the difference
+    gap / square**0.5 => b.mean() - a.mean() / square**0.5
+2 | a variance is divided by n itself, not by its root
+    s_a / n + s_b / m => s_a / n**0.5 + s_b / m**0.5
 2 | two errors ADD up in squares; you took the mean of the squares
     s_a / n + s_b / m => (s_a / n + s_b / m) / 2
 2 | these runs are no pairs: Welch's t takes the mean and the variance of each group
@@ -408,12 +418,12 @@ hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r
     2 * alpha => alpha
 2 | Var[alpha R] is alpha squared times Var R
     alpha**2 => alpha
-2 | a variance is around the mean: take the mean of all entries off first
+2 | a variance is around the mean: take the mean of all entries off V and off R first
     V - V.mean(), R - R.mean() => V, R
+    R - R.mean() => R
     (v * v).sum() / n, (r * r).sum() / n => (V * V).sum() / n, (R * R).sum() / n
-2 | divide by the number of entries, as a mean does: correction=0
-    V.size => V.size - 1
 2 | divide by the number of entries, as a mean does; .var() divides by one less: correction=0
+    V.size => V.size - 1
     (v * v).sum() / n, (r * r).sum() / n => (v * v).sum() / (n - 1), (r * r).sum() / (n - 1)
 2 | a covariance is around both means: take the mean off V and off R before you multiply
     (v * r) => (V * R)
@@ -425,9 +435,8 @@ hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r
     2 * alpha => 2 * alpha**2
 1 | a covariance has a sign: it is below zero where V and R go against each other
     * together => * abs(together)
-2 | over ALL entries: one mean and one variance of the whole tensor
+2 | over ALL entries: one mean and one variance of the whole tensor, not one a token or a feature
     V - V.mean(), R - R.mean() => V - V.mean((0, 1)), R - R.mean((0, 1))
-2 | over ALL entries: you took means over the features of each token
     V - V.mean(), R - R.mean() => V - V.mean(-1, keepdims=True), R - R.mean(-1, keepdims=True)
 2 | your third number is the variance of the sum; wanted is what the two have together
     2 * alpha * together => np.var(V + alpha * R)
@@ -435,12 +444,10 @@ hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r
     2 * alpha => -2 * alpha
 2 | R is multiplied by alpha: its own part is alpha squared times Var R
     alpha**2 * of_r => of_r
-2 | R is not centred in yours: take the mean off R as well as off V
-    R - R.mean() => R
 2 | your third number still holds alpha R's own part: that is the second
     2 * alpha * together => alpha**2 * of_r + 2 * alpha * together
+2 | those are sums; a variance is a MEAN over all entries
+    V.size => 1
 2 | you took a correlation; a covariance is not divided by the deviations
     * together => * together / (of_v * of_r) ** 0.5
-2 | 0 would be right if V and R had nothing to do with each other; here they have
-    2 * alpha * together => 0.0
 """)
