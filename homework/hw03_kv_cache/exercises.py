@@ -87,7 +87,7 @@ after: A layer can read only what was computed before it, and a layer that sees 
      kind[::2][-1] => n
  3 | an anchor must have the layer's own window
      for m in kind if m in anchors => for m in range(n + 1) if m in anchors
- 3 | a layer that is no anchor reads the LATEST anchor below it, not the first one or the first layer
+ 3 | a layer that is no anchor reads the LATEST anchor below it, not the first of them or layer 0
      max(m for m in kind => min(m for m in kind
      max(m for m in kind if m in anchors) => n if n in anchors else kind[0]
  3 | pairs: the third layer with a window begins a new one

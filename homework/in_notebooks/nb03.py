@@ -195,7 +195,7 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     cosines.sum => (cosines**2).sum
 2 | that is half of the mean: T (T - 1) pairs in both orders, half as many with i < j
     / (T * (T - 1)) => / (T * (T - 1)) / 2
-2 | you divided by T²; without the T pairs of a token with itself, T (T - 1) are left, in both orders
+2 | you divided by T²; without the T pairs of a token with itself T (T - 1) are left, in two orders
     / (T * (T - 1)) => / T**2
     / (T * (T - 1)) => / T**2 / 2
 2 | you took the main diagonal in, j = i; a token with itself is no pair: triu(1)
