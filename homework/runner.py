@@ -36,6 +36,15 @@ find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec rm -rf {} +
 """
 IMPORTS = dict(F="import torch.nn.functional as F", np="import numpy as np")
 IMPORTS |= {name: f"import {name}" for name in ("math", "torch", "itertools", "functools")}
+SAME = "torch.zeros, ones and eye make float32 here, whatever x is: give them dtype=x.dtype"
+REMEDIES = {  # by what stands in an error's own words
+    "Boolean value of": "if, and, or, not, max and min want ONE truth; of tensors write &, |, ~, "
+    "torch.where and torch.clamp",
+    "only one element tensors": "math.… takes one number; torch.… takes a tensor",
+    "expected scalar type": SAME,
+    "have the same dtype": SAME,
+    "bitwise_and": "& binds closer than <: write (x < y) & z",
+}
 START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
 
 
@@ -177,20 +186,22 @@ def same(before, now):
     return before is now or before == now
 
 
-def to_import(error):
-    """The line that is missing, where a known name is."""
+def remedy(error):
+    """The line that is missing, where a known name is, or what an error of PyTorch asks for."""
     missing = isinstance(error, NameError) and IMPORTS.get(error.name)
-    return f": write `{missing}` above your function" if missing else ""
+    if missing:
+        return f": write `{missing}` above your function"
+    return next((f": {text}" for part, text in REMEDIES.items() if part in str(error)), "")
 
 
 def failure(error, path):
     """The state of a call that raised: not written yet, or the line of the learner's file."""
     frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, NotImplementedError) and frames[-1].filename == path:
-        return dict(state="todo")  # a stub; a library that it calls may raise this, too
+    if isinstance(error, NotImplementedError) and frames[-1].filename == path and not str(error):
+        return dict(state="todo")  # a stub; what it calls may raise this, too, and says why
     lines = [frame.lineno for frame in frames if frame.filename == path]
     line = lines[-1] if lines else 0
-    detail = str(error) + to_import(error) + worked_on(error, path)
+    detail = str(error) + remedy(error) + worked_on(error, path)
     return dict(state="raised", line=line, error=type(error).__name__, detail=detail)
 
 

@@ -331,6 +331,10 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
         ("parts = [x, x]; x + parts[2]", "range; in `parts[2]` parts is a list of 2"),
         ("w = None; return w[0]", "subscriptable; in `w[0]` w is None"),
         ("n = 10 ** 9999; n.x", "no attribute 'x'"),
+        ("x < 0.5 & (x > 0)", "write (x < y) & z; in `0.5 & (x > 0)` x is (2, 3)"),
+        ("max(x, 0)", "torch.where and torch.clamp; in `max(x, 0)` x is (2, 3)"),
+        ("x @ torch.ones(3).double()", "e=x.dtype; in `x @ torch.ones(3).double()` x is (2, 3)"),
+        ("import math; math.log(x)", "takes a tensor; in `math.log(x)` x is (2, 3)"),
         ("return nothing + 1", "name 'nothing' is not defined"),
     ],
 )
