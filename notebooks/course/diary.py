@@ -34,36 +34,48 @@ def plain(value):
 # ---- what a guess means --------------------------------------------------------------------------
 
 NUMBER = re.compile(r"[-+−]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:e[-+]?\d+)?(?: ?/ ?\d+)?")
-YES_NO = {True: ("yes", "true"), False: ("no", "false")}
+IN_WORDS = dict(none=0, half=0.5, double=2, twice=2)
+IN_WORDS |= {word: n for n, word in enumerate("zero one two three four five six seven".split())}
+YES_NO = {True: ("yes", "true", "y", "1"), False: ("no", "false", "n", "0")}
+AROUND = set("the a an it is goes one model plan layers".split())  # words around a name
 
 
 def as_meant(truth, guess):
     """A guess in the form of the answer: "about .3", "30 %" and "3/10" are numbers, yes is True."""
     if isinstance(truth, (list, tuple)):
-        several = re.split(r", |;", guess) if isinstance(guess, str) else guess
+        several = re.split(r", (?:and )?|; ?| and | > ", guess) if isinstance(guess, str) else guess
         pairs = isinstance(several, (list, tuple)) and len(several) == len(truth)
         return list(map(as_meant, truth, several)) if pairs else guess
     if number(truth) and isinstance(guess, str):
         return number_in(guess, truth)
-    if isinstance(truth, bool) and isinstance(guess, str):
-        words = guess.strip(" .").lower()
-        return next((value for value, known in YES_NO.items() if words in known), guess)
-    if isinstance(guess, bool) and str(truth).lower() in ("yes", "no"):
-        return YES_NO[guess][0]
+    if isinstance(truth, bool) or str(truth).lower() in ("yes", "no"):
+        word = re.split("[ ,]", f"{guess}".lower())[0].strip(".")
+        said = next((value for value, known in YES_NO.items() if word in known), None)
+        return guess if said is None else said if isinstance(truth, bool) else YES_NO[said][0]
     return guess
 
 
 def number_in(guess, truth):
     """The one number in some words, or the words; of 30 % the nearer of 0.3 and 30."""
-    found = NUMBER.findall(guess)
-    if len(found) != 1 or re.search("/ ?0+$", found[0]):
+    words = re.sub(r"(?<=\d)[  '’](?=\d{3}\b)", "", guess.lower().strip()).rstrip(" .")
+    if words in IN_WORDS:
+        return IN_WORDS[words]
+    if logarithm := re.fullmatch(r"(?:log|ln) ?\(?([1-9]\d*)\)?", words):
+        return math.log(int(logarithm[1]))
+    found = NUMBER.findall(re.sub("minus ", "-", words))
+    if len(found) != 1 or re.search("/ ?0+$", found[0]) or re.search("log|ln|root", words):
         return guess
     above, _, below = found[0].replace("−", "-").partition("/")
     thousands = re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", above.strip())
     value = float(above.replace(",", "" if thousands else ".")) / float(below or 1)
-    if "%" not in guess and "per cent" not in guess:
+    if not re.search("%|per ?cent", words):
         return value
-    return min(value, value / 100, key=lambda x: abs(x - truth))
+    return min(value, value / 100, key=lambda x: apart(abs(x), abs(truth)))
+
+
+def apart(one, other):
+    """How far two sizes are from each other: shares as a difference, larger numbers as a ratio."""
+    return abs(one - other) if other <= 1 or not one else abs(math.log(one / other))
 
 
 # ---- in words ------------------------------------------------------------------------------------
@@ -77,7 +89,8 @@ def value_in_words(value, form):
         return str(value)
     if isinstance(value, float):
         form = form.replace("d", "g")  # the answer is a whole number, and a guess need not be one
-    return format(value, form)
+    small = form.endswith("0f") and 0 < abs(value) < 1  # 0.22 where whole numbers are printed
+    return format(value, ".2g" if small else form)
 
 
 def distance(truth, guess):
@@ -116,10 +129,12 @@ def is_right(truth, guess):
 
 
 def same(truth, guess):
-    """Equal; words without regard to case and dots, numbers to one part in a hundred."""
+    """Equal; words without regard to case, dots and what stands around a name, numbers to one part
+    in a hundred."""
     if number(truth) and number(guess):
         return math.isclose(truth, guess, rel_tol=0.01, abs_tol=ROUNDING)
-    return str(truth).strip(" .").lower() == str(guess).strip(" .").lower()
+    truth, guess = (re.sub(r"[.`'\"]", "", str(x)).lower().split() for x in (truth, guess))
+    return truth == guess or [word for word in guess if word not in AROUND] == truth
 
 
 def number(value):

@@ -25,7 +25,25 @@ def own_diary(tmp_path, monkeypatch):
         ("the table", "V1", "not so"),
         (True, False, "not so"),
         ([1, 2, 3], [1, 5, 3], "2 of 3 right: right; 2.5 times too large; right"),
-        (3, "three", "not so: wanted a number"),
+        (3, "three", "right"),
+        (3, "a few", "not so: wanted a number"),
+        (0, "none", "right"),
+        (0.61, "60 percent", "off by 0.01, 2% of it"),
+        (22.5, "100 %", "4.44 times too large"),
+        (-13.2, "costs 13 %", "off by 26.2, 198% of it"),
+        (-0.05, "minus 0.05", "right"),
+        (4.852, "log 128", "right"),
+        (4.852, "log T of 128", "not so: wanted a number"),
+        (4.852, "log 0", "not so: wanted a number"),
+        (38.6e6, "38 600 000", "right"),
+        ([1, -50], "1 and -50", "2 of 2 right"),
+        (["dva", "bov"], "dva > bov", "2 of 2 right"),
+        ("standard", "the `standard` model", "right"),
+        ("standard", "not standard", "not so"),
+        ("up", "up, then down", "not so"),
+        ("no", "no, they stay", "right"),
+        (True, 1, "right"),
+        (True, 0.5, "not so"),
         (3, "2 or 3", "not so: wanted a number"),
         (0.3, "30 %", "right"),
         (30.0, "30%", "right"),
@@ -69,6 +87,12 @@ def test_a_guess_at_a_whole_number_may_be_any_number(capsys, guess, told):
     """As who writes 0.4 * 1000."""
     diary.answer("cells", 400, guess, form="d")
     assert capsys.readouterr().out.startswith(f"cells: 400. You said {told}: ")
+
+
+@pytest.mark.parametrize("guess, told", [("1/3", "0.33"), (-0.13, "-0.13"), (20, "20")])
+def test_a_share_is_not_rounded_away_where_the_answer_is_in_per_cent(capsys, guess, told):
+    diary.answer("cost", 33.3, guess, form=".0f")
+    assert capsys.readouterr().out.startswith(f"cost: 33. You said {told}: ")
 
 
 @pytest.mark.parametrize("blank", [None, (None, None)])
