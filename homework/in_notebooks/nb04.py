@@ -40,9 +40,8 @@ hint: (V[-1] + V[0]) / 2
     => V[-1]
 3 | you took the difference; Eq 7 ADDS half of each
     => (V[-1] - V[0]) / 2
-2 | your other half is the mean of all layers before; Eq 7 takes the FIRST layer alone
+2 | your other half is made of all layers before; Eq 7 takes the FIRST layer alone
     => V[-1] / 2 + V[:-1].mean(0) / 2
-2 | you added half of ALL layers before; Eq 7 takes the first layer alone
     => V[-1] / 2 + V[:-1].sum(0) / 2
 3 | layers are the FIRST axis of V (n, B, T, H, D): V[0] and V[-1]
     => (V[:, 0] + V[:, -1]) / 2
@@ -174,11 +173,9 @@ hint: … + lam * (v1 - v)
     => neutreno(A, v, v1, lam).swapaxes(1, 2)
 3 | lam stands on I alone: (A - lam I), not lam (A - I)
     return y + lam * (v1 - v) => return lam * (y + v1 - v)
-3 | your V_1 lacks its factor: it is lam V_1
+3 | lam multiplies both, what is added and what is taken away: lam V_1 - lam V_n
     lam * (v1 - v) => v1 - lam * v
-3 | your V_n lacks its factor: what is taken away is lam V_n
     lam * (v1 - v) => lam * v1 - v
-3 | your correction lacks its factor, lam
     lam * (v1 - v) => v1 - v
 2 | you took lam times the MEAN of the values away; a position loses its own value only
     (v1 - v) => (v1 - v.mean(1, keepdims=True))
@@ -209,13 +206,13 @@ hint: a[:, None] * v + b[:, None] * v1
     => a * v + b * v1
 3 | a belongs to this layer's values, b to those of the first
     => b[:, None] * v + a[:, None] * v1
-3 | you divided by a + b; the shares are used as they were learned, whatever their sum
+3 | you divided the sum; the shares are used as they were learned, whatever they sum to
+    => (a[:, None] * v + b[:, None] * v1) / 2
     => (a[:, None] * v + b[:, None] * v1) / (a + b)[:, None]
 3 | you gave V_1 the rest, 1 - a; it has a share of its own, b
     b[:, None] => (1 - a[:, None])
-2 | your heads share the mean of a, and of b; every head has its own
+2 | your heads share one a and one b, the first or a mean; every head has its own
     => a.mean() * v + b.mean() * v1
-2 | all your heads take the shares of the first head; every head has its own
     => a[0] * v + b[0] * v1
 3 | you took a sigmoid or a softmax of the shares; they are used as they were learned
     => learned_mix(v, v1, 1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b)))
@@ -225,8 +222,6 @@ hint: a[:, None] * v + b[:, None] * v1
     b[:, None] => (a * b)[:, None]
 3 | the two are added; you took the difference
     + b => - b
-3 | you halved the sum; the shares are used as they were learned
-    => (a[:, None] * v + b[:, None] * v1) / 2
 3 | both of your terms take V_1; a stands on this layer's values
     a[:, None] * v + => a[:, None] * v1 +
 """)

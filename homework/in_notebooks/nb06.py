@@ -122,9 +122,8 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
     ids[text, t] => ids[0, t]
 2 | your row numbers are one too small: token 0 has row 0
     ids[text, t] => ids[text, t] - 1
-2 | you averaged the heads of a row; every head has its own part of it
+2 | your heads share the first one's part of a row, or the mean; each has its own part
     b * row => b * row.mean(0)
-2 | all your heads take the first one's part of the row; each has its own
     b * row => b * row[:1]
 """)
 
@@ -296,12 +295,9 @@ in: length
     and: length(b * y[place]) => b * length(y[place])
 2 | that is per cent; wanted a share of one
     right / => 100 * right /
-2 | that is a share for each token; wanted their mean
+2 | those are the shares of all tokens, or their sum; wanted their mean
     np.mean => np.array
-2 | that is the sum over tokens; wanted their mean
     np.mean => np.sum
-2 | you summed absolute values; a length is the root of the sum of SQUARES
-    np.sqrt((v**2).sum()) => abs(v).sum()
 2 | you took a length for every feature; every TOKEN has one: norm(dim=-1)
     => share_of_lengths(a, x.T, b, y.T)
     => share_of_lengths(a, x.swapaxes(1, 2), b, y.swapaxes(1, 2))
@@ -309,7 +305,8 @@ in: length
     right / (left + right) => right / left + right
 2 | you compared feature by feature; wanted the lengths of whole vectors, one a token
     => (abs(b * y) / (abs(a * x) + abs(b * y))).mean()
-2 | you summed the features; a length is the root of the sum of their squares
+2 | you summed the features, or their absolute values; a length is the root of the sum of SQUARES
+    np.sqrt((v**2).sum()) => abs(v).sum()
     np.sqrt((v**2).sum()) => v.sum()
 """)
 
@@ -352,9 +349,8 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     3 / (1 + np.exp(-z)) => 1 / (1 + np.exp(-3 * z))
 2 | your gate is the product alone: without the sigmoid it has no bounds and may turn the row round
     3 / (1 + np.exp(-z)) => 3 * z
-2 | your gates share one softmax over the heads; each head has a sigmoid of its own
+2 | your gates share a softmax, over heads or tokens; each token and head has its own sigmoid
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(2, keepdims=True)
-2 | your gates share one softmax over a text; each token has a sigmoid of its own
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(1, keepdims=True)
 2 | your gate is a tanh or a ReLU; this one is a sigmoid
     3 / (1 + np.exp(-z)) => 3 * np.tanh(z)
@@ -371,9 +367,8 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     v[b, t, n] + => (1 - gate) * v[b, t, n] +
 1 | you read the last twelve features; the gate reads the first twelve, h[..., :12]
     :12 => -12:
-2 | your gate stands on the value; it stands on the table's row
+2 | your gate multiplies the value; it stands on the table's row alone
     v[b, t, n] + gate * row => gate * v[b, t, n] + row
-2 | your gate multiplies the value, too; it stands on the table's row alone
     v[b, t, n] + => gate * v[b, t, n] +
 2 | you put the gated row in the place of the value; it is added to it
     v[b, t, n] + =>

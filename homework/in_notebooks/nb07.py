@@ -133,8 +133,6 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
     + qR => + qR.mean(0)
 1 | the gate multiplies what arrives, feature by feature; you changed the weights of the map with it
     => (a * (1 + qR @ kR.T)) @ v
-2 | the gate multiplies what arrives, feature by feature; you changed the weights of the map with it
-    => (a * (qR @ kR.T)) @ v
 2 | v is missing: the two streams are added
     a @ v + =>
 1 | you gated v once more; the second stream is kR
@@ -167,8 +165,6 @@ hint: a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no token's index, so it may mo
 hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
 1 | you scaled the rows of W_KR; h @ W has a column, and the gate a number, for each feature
     * c => * c[:, None]
-1 | you scaled W_V as well; the gate stands on the second stream alone
-    => (W_V + W_KR) * c
 1 | the gate c is missing
     * c =>
 2 | W_V is missing: the two are added
@@ -177,7 +173,8 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
     W_KR * c => c @ W_KR
     W_KR * c => W_KR @ c
     W_KR * c => W_KR @ np.outer(c, c)
-1 | you scaled W_V and not W_KR: the gate stands on the second stream
+1 | you scaled W_V; the gate stands on the second stream alone, W_KR
+    => (W_V + W_KR) * c
     => W_V * c + W_KR
 2 | the two matrices are added, not multiplied
     W_V + => W_V @
@@ -233,8 +230,6 @@ hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
     5 * C => 6 * C
     5 * C => 4 * C
     5 * C => 3 * C
-1 | the LayerNorm of a layer has a shift, too: 2 C numbers
-    C * C + norm => C * C + C
 1 | these matrices have no biases
     5 * C * C => 5 * (C * C + C)
 1 | there is no feed-forward network here: 5 C^2 a layer
@@ -243,7 +238,8 @@ hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
     context * C => 2 * context * C
     context * C => layers * context * C
     context * C => context * vocab
-1 | the LayerNorm of a layer is missing: a scale and a shift, 2 C numbers
+1 | the LayerNorm of a layer has a scale and a shift: 2 C numbers
+    C * C + norm => C * C + C
     C * C + norm => C * C
 1 | a matrix is (C, C): C^2 numbers, not C
     5 * C * C => 5 * C

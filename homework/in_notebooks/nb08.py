@@ -44,14 +44,13 @@ hint: chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which a
 hint: Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to 0.135.
 hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen piece
     | reads; torch.where(chosen, ids, -100) are the targets.
-2 | 80 % are meant of the chosen 15 %: below 0.12 hides, below 0.135 swaps, below 0.15 leaves
+2 | 80 and 10 % are meant of the chosen 15 %: below 0.12 hides, below 0.135 swaps, below 0.15 leaves
+    dice < 0.135 => dice < 0.13
     dice < 0.12 => dice < 0.8
     and: dice < 0.135 => dice < 0.9
     and: dice < 0.15 => dice < 1.0
 2 | you hide all that are chosen; hidden are the lowest 80 % of these 15 %, below 0.12
     dice < 0.12 => dice < 0.15
-2 | a chosen piece that stays in place is a target as well; you guess only what was changed
-    np.where(chosen, ids => np.where(chosen & (inputs != ids), ids
 2 | only chosen pieces are targets; at all others the target is -100
     np.where(chosen, ids, -100) => ids
 2 | your targets hold what the model reads; it has to guess what stood there before
@@ -70,7 +69,8 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     -100 => 0
 2 | hidden and swapped have changed places: the lowest 80 % read the mask
     mask, np.where(swapped, others, => others, np.where(swapped, mask,
-2 | a chosen piece that is swapped is a target as well, and so is one that stays
+2 | every chosen piece is a target, one that is swapped and one that stays, too
+    np.where(chosen, ids => np.where(chosen & (inputs != ids), ids
     np.where(chosen, ids => np.where(hidden, ids
 2 | your targets are the wrong way round: -100 stands where a piece is NOT chosen
     ids, -100 => -100, ids
@@ -89,8 +89,6 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
 1 | [CLS] and [SEP] stay in the inputs as well: hide and swap only what is chosen
     chosen & (dice < 0.12), chosen & (dice < 0.135) => dice < 0.12, dice < 0.135
     chosen & (dice < 0.135) => (chosen | (dice > 0.12)) & (dice < 0.135)
-2 | 10 % are meant of the chosen 15 %: 0.12 to 0.135 swaps
-    dice < 0.135 => dice < 0.13
 2 | you hid the HIGHEST 80 % of the range; the lowest 80 % are hidden
     dice < 0.12 => dice >= 0.03
     and: dice < 0.135 => dice >= 0.015
@@ -227,9 +225,8 @@ hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
     2 * common => common
 2 | you averaged precision and recall; F1 is 2 c / (p + g), their harmonic mean
     2 * common / (p + g) => (common / p + common / g) / 2
-1 | a said word counts at most as often as it is wanted
+1 | a word counts at most as often as it was said AND as often as it is wanted
     (Counter(said) & Counter(wanted)).total() => sum(word in wanted for word in said)
-1 | a wanted word counts at most as often as it was said
     (Counter(said) & Counter(wanted)).total() => sum(word in said for word in wanted)
 1 | the order of words plays no part: you compared place by place
     (Counter(said) & Counter(wanted)).total() => sum(a == b for a, b in zip(said, wanted))
@@ -350,8 +347,6 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 2 | each variance is divided by its OWN number of runs; you divided their sum by all
     s_a / n + s_b / m => (s_a + s_b) / (n + m)
     s_a / n + s_b / m => s_a + s_b / (n + m)
-1 | each variance is divided by its OWN number of runs; you exchanged n and m
-    s_a / n + s_b / m => s_a / m + s_b / n
 2 | n - 1 is in the variance already; divide it by n
     s_a / n + s_b / m => s_a / (n - 1) + s_b / (m - 1)
 2 | you added the two standard errors; their SQUARES are added
@@ -379,7 +374,8 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 2 | these runs are no pairs: Welch's t takes the mean and the variance of each group
     gap / square**0.5 => (b[: min(n, m)] - a[: min(n, m)]).mean() / ((b[: min(n, m)] - a[: min(n,
   | m)]).var(ddof=1) / min(n, m)) ** 0.5
-1 | each variance is divided by its OWN number of runs: n and m
+1 | each variance is divided by its OWN number of runs: a's by n, b's by m
+    s_a / n + s_b / m => s_a / m + s_b / n
     s_b / m => s_b / n
 """)
 
