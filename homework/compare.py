@@ -46,7 +46,8 @@ def compare(answer, expected, dtype, hidden=True, like=None, near=None):
     numbers = len(answer) > 1 and all(part.ndim == 0 for part in answer)
     answer = stacked(answer, expected) if len(expected) == 1 else answer
     if len(answer) != len(expected):
-        return f"wanted {len(expected)} results, got {len(answer)}"
+        many = "one result" if len(expected) == 1 else f"{len(expected)} results"
+        return f"wanted {many}, got {len(answer)}"
     for i, (got, wanted) in enumerate(zip(answer, expected, strict=True)):
         which = f"result {i + 1}: " if len(expected) > 1 else ""
         if got.shape != wanted.shape:
