@@ -180,7 +180,7 @@ def gradients(function, inputs, numbers=False):
     real numbers, too."""
     leaves, given = [], []
     for x in copies(inputs):
-        x = torch.tensor(x) if numbers and isinstance(x, float) else x
+        x = torch.tensor(x) if numbers and isinstance(x, float) and x else x  # 0: a term left out
         if torch.is_tensor(x) and x.is_floating_point():
             leaves.append(x.requires_grad_())
         given.append(models.learning(x, leaves))

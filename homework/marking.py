@@ -449,8 +449,8 @@ ENDS = '''Functions answer in the dtype of their inputs, and leave these as they
 class Unit:
     """One homework unit: its folder, the learner's file, its exercises in order."""
 
-    def __init__(self, folder, title, about="", prelude="import torch  # noqa: F401"):
-        self.folder, self.title = folder, title
+    def __init__(self, folder, title, about="", prelude="import torch  # noqa: F401", single=False):
+        self.folder, self.title, self.single = folder, title, single
         self.about, self.prelude = inspect.cleandoc(about), inspect.cleandoc(prelude)
         self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
         self.exercises, self.rows, self.names, self.problems = {}, [], {}, {}
@@ -485,10 +485,11 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(self, *parts, kernel=None, forbids=None, single=False):
+    def exercise(self, *parts, kernel=None, forbids=None, single=None):
         def keep(oracle):
             made = Exercise(oracle, parts, forbids)
-            self.exercises[oracle.__name__], made.kernel, made.single = made, kernel, single
+            self.exercises[oracle.__name__], made.kernel = made, kernel
+            made.single = self.single if single is None else single
             return oracle
 
         return keep

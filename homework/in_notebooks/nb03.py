@@ -5,7 +5,7 @@ import numpy as np
 from homework.by_index import entropy_of, units
 from homework.marking import Part, Unit, normals
 
-unit = Unit("nb03_inside", "Inside the stack")
+unit = Unit("nb03_inside", "Inside the stack", single=True)  # a loop may fill torch.zeros
 
 
 def maps(r, *batch, T=6):
@@ -17,7 +17,6 @@ def maps(r, *batch, T=6):
 @unit.exercise(
     Part("the token itself", 1, lambda r: (maps(r, 3), 0)),
     Part("tokens before", 2, lambda r: (maps(r, 2, T=7), int(r.integers(1, 4)))),
-    single=True,  # as the notebook's tapes are: a loop may fill torch.zeros(H)
 )
 def weight_back(A, back):
     """Mean weight that queries give to the key `back` positions before them: A (H, T, T) -> (H,).
@@ -76,6 +75,7 @@ def first_only(r):
 @unit.exercise(
     Part("several texts and heads", 3, lambda r: (maps(r, 2, 3),)),
     Part("a token that nobody looks at", 1, first_only),
+    single=False,  # where a small number in the logarithm shows
 )
 def token_entropy(A):
     """Entropy (natural log) of token importance, a number: A (B, H, T, S), S = T. Average the
@@ -146,7 +146,6 @@ def sized(r, common):
 @unit.exercise(
     Part("independent tokens", 1, lambda r: sized(r, 0)),
     Part("tokens with a common vector", 1, lambda r: sized(r, 2)),
-    single=True,
 )
 def similarity(h):
     """Mean cosine of two different tokens of a text, for each text: h (B, T, C) -> (B,) (Eq 13).
@@ -215,7 +214,6 @@ def offset(*shape):
     Part("one text", 1, offset(1, 9, 4)),
     Part("several texts", 2, offset(3, 7, 4)),
     Part("fewer tokens than features", 1, offset(2, 3, 5)),
-    single=True,
 )
 def spectrum(v):
     """Eigenvalues of the second moment of the values, (1/T) sum_i v_i v_iᵀ, largest first; the mean

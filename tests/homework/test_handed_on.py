@@ -132,6 +132,14 @@ def test_an_answer_that_takes_plain_numbers_alone_is_refused_where_they_are_lear
     assert handed_on.RIGHT + handed_on.LEARNED_NUMBER in capsys.readouterr().out
 
 
+def test_a_term_whose_number_is_0_may_be_left_out(capsys):
+    answer = written(
+        "def enter_layer(x, x0, early, r, z, w):\n"
+        "    x = x + w * early if w else x\n    return r * x + z * x0"
+    )
+    assert turn.your_turn("nb06", answer) is answer, capsys.readouterr().out
+
+
 UNTAUGHT = """
 def value(self, n, h, v1, ids):
     return self.layers[n].value(h) + self.tables[n](ids).detach()

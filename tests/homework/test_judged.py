@@ -404,10 +404,10 @@ SAID = {
     "half of one": (
         "nb04",
         "def resformer_values(V):\n    return V[-1] / 2 + V[0]",
-        "you halved this layer's values alone",
+        "only one of the two is halved",
     ),
     "ranked dice": ("nb08", RANKED, "you sorted the dice"),
-    "a greedy span": ("nb08", GREEDY, "another beginning may have the larger SUM"),
+    "a greedy span": ("nb08", GREEDY, "another pair may have the larger SUM"),
     "ends by themselves": ("nb08", ALONE, "your answer ends before it begins"),
 }
 

@@ -270,7 +270,7 @@ def copy_tiles(x, block):
         ([np.zeros((1,))], [np.zeros((3, 2))], "shape"),
         ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
         ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
-        ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
+        ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "one result"),
         ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"),
         ([np.array(5.0)], [np.array(6)], "number"),
     ],
