@@ -70,10 +70,10 @@ def number_in(guess, truth):
     value = float(above.replace(",", "" if thousands else ".")) / float(below or 1)
     if not re.search("%|per ?cent", words):
         return value
-    return min(value, value / 100, key=lambda x: apart(abs(x), abs(truth)))
+    return min(value, value / 100, key=lambda x: off_by(abs(x), abs(truth)))
 
 
-def apart(one, other):
+def off_by(one, other):
     """How far two sizes are from each other: shares as a difference, larger numbers as a ratio."""
     return abs(one - other) if other <= 1 or not one else abs(math.log(one / other))
 
