@@ -188,9 +188,12 @@ def same(before, now):
 
 def remedy(error):
     """The line that is missing, where a known name is, or what an error of PyTorch asks for."""
-    missing = isinstance(error, NameError) and IMPORTS.get(error.name)
-    if missing:
-        return f": write `{missing}` above your function"
+    name = error.name if isinstance(error, NameError) and error.name else ""
+    if name in IMPORTS:
+        return f": write `{IMPORTS[name]}` above your function"
+    torch = sys.modules.get("torch")
+    if len(name) > 2 and callable(getattr(torch, name, None)):
+        return f": PyTorch's is torch.{name}"
     return next((f": {text}" for part, text in REMEDIES.items() if part in str(error)), "")
 
 

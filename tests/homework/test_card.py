@@ -336,6 +336,8 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
         ("x @ torch.ones(3).double()", "e=x.dtype; in `x @ torch.ones(3).double()` x is (2, 3)"),
         ("import math; math.log(x)", "takes a tensor; in `math.log(x)` x is (2, 3)"),
         ("return nothing + 1", "name 'nothing' is not defined"),
+        ("return relu(x)", "name 'relu' is not defined: PyTorch's is torch.relu"),
+        ("return t + 1", "name 't' is not defined"),
     ],
 )
 def test_an_error_says_what_was_computed_with_which_shapes(body, ends):
