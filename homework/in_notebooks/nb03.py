@@ -111,8 +111,9 @@ in: entropy_of
     else 0.0 => else np.nan
 3 | entropy is MINUS the sum of p log p
     -sum( => sum(
-3 | your logarithm has base 2; the natural one is meant
+3 | your logarithm has base 2 or 10; the natural one is meant
     np.log(x) => np.log2(x)
+    np.log(x) => np.log10(x)
 3 | you averaged the entropies of the queries' rows: how widely each of them looks; importance is
   | one distribution, of what the tokens receive from all queries together
     entropy_of(received / received.sum()) => np.mean([entropy_of(row) for row in M])
@@ -139,8 +140,8 @@ in: entropy_of
 
 def sized(r, common):
     """Tokens of different lengths, with a direction that all of them share."""
-    h = r.normal(size=(2, 5, 4)) + common * r.normal(size=4)
-    return (h * np.exp(r.normal(size=(2, 5, 1))),)
+    h = r.normal(size=(2, 7, 4)) + common * r.normal(size=4)
+    return (h * np.exp(r.normal(size=(2, 7, 1))),)
 
 
 @unit.exercise(

@@ -113,11 +113,13 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
   | the scores before it
     softmax(scores), values => softmax(np.einsum("bthd,bshd->bhts", q, keys) / np.sqrt(D)) *
   | np.concatenate([seen, seen], 1), values
-3 | your queries do not see the key of layer m at their own position: it is no future
+3 | your queries do not see a key at their own position: it is no future
     [seen, seen] => [seen, np.tril(seen, -1)]
+    np.tril(np.ones((T, T))) => np.tril(np.ones((T, T)), -1)
 3 | you put 0 where the future is, and a score of 0 still gets weight: put -inf there
     -np.inf => 0
 3 | your mask is turned round: it hides what stands before and shows what comes after
+    np.tril(np.ones((T, T))) => 1 - np.tril(np.ones((T, T)))
     np.tril => np.triu
 3 | you divided by the root of 2 D, or of the number of keys; D is the width of a head
     np.sqrt(D) => np.sqrt(T)

@@ -146,7 +146,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
 3 | the best beginning was taken first, and the place of the end counted from it: add it
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first, first:].argmax())
-2 | you added begin and end of the same place: an answer may end behind its beginning
+2 | both ends are one place in yours: an answer may end behind its beginning
     np.triu(inside[:, None] & inside) => np.diag(inside)
 3 | those are places in the passage; wanted the places among all T, as in begin and end
     return first, last => return first - inside.argmax(), last - inside.argmax()
