@@ -314,10 +314,9 @@ after: Whatever was summed is relative to the largest score so far; when a large
      new if new > -np.inf else 0.0 => new
 14 | after a tile the new maximum is the old one of the next: m = new
      m[t] = new =>
-14 | maxima are those of all tiles so far; yours are each tile's own
-     maxima[n, t] = safe => maxima[n, t] = tile.max() if tile.max() > -np.inf else 0
-14 | sums are those of all tiles so far; yours are each tile's own
+14 | maxima and sums are those of all tiles so far; yours are each tile's own
      sums[n, t] = total[t] => sums[n, t] = e.sum()
+     maxima[n, t] = safe => maxima[n, t] = tile.max() if tile.max() > -np.inf else 0
 14 | wanted the sum itself, not maximum + log of the sum
      sums[n, t] = total[t] => sums[n, t] = safe + np.log(total[t])
 14 | the running output is divided once, at the end

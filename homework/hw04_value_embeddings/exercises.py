@@ -384,9 +384,8 @@ after: A step of Adam depends on the gradients alone: two scalars that see the s
      up / (np.sqrt(down) + eps) => g
  6 | each scalar has its own mean square
      g**2 => (g**2).mean()
-12 | the mean of gradients is not corrected: divide it by 1 - beta1 to the power of the step
+12 | both means are corrected: each is divided by 1 - its beta to the power of the step
      m / (1 - beta1**n) => m
-12 | the mean of squares is not corrected: divide it by 1 - beta2 to the power of the step
      s / (1 - beta2**n) => s
 12 | the first step is number 1; your corrections start at 2
      enumerate(gradients, 1) => enumerate(gradients, 2)

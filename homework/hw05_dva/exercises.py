@@ -328,9 +328,8 @@ after: The gate's gradient is dout times what the second stream brought, A kr: w
      dv[j] += => dv[j] += (1 + qr[i]) *
 12 | v does not pass the gate, so it has no part in dqr: dout * (A kr)
      passed * kr[j] => passed * (v[j] + kr[j])
-12 | kr is no factor of its own gradient: Aᵀ (dout * qr)
+12 | kr and qr are no factors of their own gradients: Aᵀ (dout * qr), dout * (A kr)
      passed * qr[i] => passed * qr[i] * kr[j]
-12 | qr is no factor of its own gradient: dout * (A kr)
      passed * kr[j] => passed * kr[j] * qr[i]
 12 | dqr takes kr as the query weighs it, A kr, not its plain sum
      passed * kr[j] => dout[i] * kr[j]
@@ -628,9 +627,8 @@ after: Both streams share the maximum and the sum, and the gate waits outside, b
      o * shrink => o
 10 | divide both streams by the running sum
      / total =>
-10 | the gate is missing: o + qr * r
+10 | the gate or the whole modifier is missing: o + qr * r
      qr[t] * r => r
-10 | the modifier stream is missing: o + qr * r
      + qr[t] * r =>
 10 | wanted the result after every tile, one under another; yours is the last
      return out => return out[-1]

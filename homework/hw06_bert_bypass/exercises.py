@@ -353,8 +353,6 @@ in: f1, words_of
    | others) / len(others) if others else 1.0
  5 | that is notebook 08's rule (SQuAD v1); two texts of which nothing is left agree: F1 is 1
      float(p == g) => 0.0
-12 | drop the articles a, an, the before you compare
-     text = ARTICLES.sub(" ", text) =>
  5 | delete punctuation, and put no space in its place: Nor'west is norwest
      c for c in text if c not in string.punctuation => " " if c in string.punctuation else c for c
    | in text
@@ -363,7 +361,8 @@ in: f1, words_of
      and: text = ARTICLES.sub(" ", text) =>
      text.lower() => " ".join(w for w in text.lower().split() if not ARTICLES.fullmatch(w))
      and: text = ARTICLES.sub(" ", text) =>
-12 | drop punctuation before you compare
+12 | drop punctuation and the articles a, an, the before you compare
+     text = ARTICLES.sub(" ", text) =>
      if c not in string.punctuation =>
  5 | an underscore is punctuation, too: string.punctuation has it, and \w keeps it
      string.punctuation => string.punctuation.replace("_", "")
@@ -383,9 +382,8 @@ in: f1, words_of
      sum(min(p.count(w), g.count(w)) for w in set(p)) => len(set(p) & set(g))
 12 | F1 is the harmonic mean of precision and recall; yours is their plain mean
      2 * common / (len(p) + len(g)) => (common / len(p) + common / len(g)) / 2
-12 | that is precision alone; F1 is its harmonic mean with recall
+12 | that is precision or recall alone; F1 is their harmonic mean
      2 * common / (len(p) + len(g)) => common / len(p)
-12 | that is recall alone; F1 is its harmonic mean with precision
      2 * common / (len(p) + len(g)) => common / len(g)
 12 | the best gold text counts for F1, not the mean over all
      max(best) => sum(best) / len(best)

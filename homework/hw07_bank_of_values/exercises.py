@@ -82,16 +82,15 @@ in: targets
     (layers - 1) % 2 => 1
 2 | `picked` ascends; your list of every second layer descends, and is never equal to it
     in (third, second => in (third, second[::-1]
-4 | layers are counted from 0: the last third begins AT layer 2L // 3
+4 | layers are counted from 0: the last third begins AT layer 2L // 3, the last half AT L // 2
     2 * layers // 3 => 2 * layers // 3 + 1
+    layers // 2 => layers // 2 + 1
 4 | the LAST third begins at 2L // 3; yours has two thirds
     2 * layers // 3 => layers // 3
 4 | you took the first third; the last one begins at 2L // 3
     in (third => in (list(range(layers // 3))
 2 | the last half begins at L / 2 rounded DOWN
     layers // 2 => (layers + 1) // 2
-4 | layers are counted from 0: the last half begins AT layer L // 2
-    layers // 2 => layers // 2 + 1
 2 | a rule picks ALL of its layers: some of the last third are not the last third
     return tuple(found) => return int(set(picked) <= set(third)), *found[1:]
 """)
