@@ -56,7 +56,7 @@ hint: tl.store(out + place, tl.load(x + place, mask=mine) + tl.load(y + place, m
 
 def launch_transpose(x, M, N):
     R, C = x.shape
-    x = x.T.contiguous().T  # columns are contiguous: strides are not what one expects
+    x = torch.nn.functional.pad(x.T, (0, 1))[:, :R].T  # its strides are neither x's own nor out's
     out = empty(C, R)
     grid = (blocks(R, M), blocks(C, N))
     return Launch(grid, (x, out, R, C, x.stride(0), x.stride(1)), dict(M=M, N=N), (out,))
@@ -83,11 +83,11 @@ hint: r = tl.program_id(0) * M + tl.arange(0, M); c likewise from program_id(1) 
 hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] * R + r[:, None] as
     | it is: the addresses turn it.
 8 | you stepped through x as if contiguous: row r, column c stands at r * x_row + c * x_column
-    => x.T.reshape(x.shape).T
+    => np.pad(x.T, ((0, 0), (0, 1))).ravel()[: x.size].reshape(x.shape).T
 8 | out has C rows of R places: what came from row r, column c goes to c * R + r
     => x.reshape(x.T.shape)
 8 | column c of x stands c * x_column further, not c
-    => x.T.ravel()[np.arange(len(x)) + np.arange(x.shape[1])[:, None]]
+    => np.pad(x.T, ((0, 0), (0, 1))).ravel()[np.arange(len(x)) + np.arange(x.shape[1])[:, None]]
 """)
 
 
@@ -271,8 +271,8 @@ def launch_matmul(a, b, M, N, K):
 
 
 @unit.exercise(
-    Part("whole tiles", 4, lambda r: (*normals(r, (32, 32), (32, 16)), 16, 16, 16)),
-    Part("ragged tiles", 6, lambda r: (*normals(r, (20, 37), (37, 18)), 16, 16, 16)),
+    Part("whole tiles", 4, lambda r: (*normals(r, (32, 128), (128, 96)), 16, 32, 64)),
+    Part("ragged tiles", 6, lambda r: (*normals(r, (20, 150), (150, 70)), 16, 32, 64)),
     arguments="a, b, out, R, C, S, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr",
     launch=launch_matmul,
 )
@@ -306,9 +306,6 @@ hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop 
 10 | row r of a begins at r * S
      a[:, s : s + K] =>
    | np.array([a.ravel()[r * b.shape[1] :][:S][s : s + K] for r in range(len(a))])
-10 | tl.dot(x, y) is the product of two tiles; * multiplies number by number
-     a[:, s : s + K] @ b[s : s + K] => np.block([[a[r : r + M, s : s + K] * b[s : s + K, c : c + N]
-   | for c in range(0, b.shape[1], N)] for r in range(0, len(a), M)])
 """)
 
 
@@ -394,16 +391,16 @@ def launch_flash(q, k, v, M, N):
     return Launch((blocks(T, M),), arguments, dict(D=D, M=M, N=N), (out, lse))
 
 
-def sequence(T, size=1, M=16):
-    """Texts, in tiles of M queries by 16 keys; with a size, scores so far apart that exp needs the
-    running maximum."""
-    return lambda r: (size * r.normal(size=(T, 16)), *normals(r, (T, 16), (T, 16)), M, 16)
+def sequence(T, M, N, size=1):
+    """Texts, in tiles of M queries by N keys, whose sides all differ: a turned one does not fit.
+    With a size, scores so far apart that exp needs the running maximum."""
+    return lambda r: (size * r.normal(size=(T, 64)), *normals(r, (T, 64), (T, 64)), M, N)
 
 
 @unit.exercise(
-    Part("whole tiles", 4, sequence(32)),
-    Part("more queries than keys in a tile", 4, sequence(64, M=32)),
-    Part("ragged tiles", 8, sequence(41, size=100)),
+    Part("whole tiles", 4, sequence(64, 16, 32)),
+    Part("more queries than keys in a tile", 4, sequence(64, 32, 16)),
+    Part("ragged tiles", 8, sequence(41, 16, 16, size=100)),
     arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
     launch=launch_flash,
     forbids=(no_future,),
@@ -499,12 +496,12 @@ def launch_gather(q, k, table, ids, gain, M, N):
 
 @drawn
 def named(r, T):
-    q, k, table = normals(r, (T, 16), (T, 16), (T, 16))
-    return q, k, table, r.integers(0, 9, T), 0.7, 16, 16
+    q, k, table = normals(r, (T, 64), (T, 64), (T, 64))
+    return q, k, table, r.integers(0, 9, T), 0.7, 32, 16
 
 
 @unit.exercise(
-    Part("whole tiles", 4, named(32)),
+    Part("whole tiles", 4, named(64)),
     Part("ragged tiles", 4, named(41)),
     arguments="q, k, table, ids, gain, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, "
     "N: tl.constexpr",
@@ -531,7 +528,7 @@ in: flash
 8 | out is gain times the mean: tl.load(gain), once
     gain * out => out
 8 | row w of the table begins at w * D
-    table[ids] => np.stack([table.ravel()[w:][:16] for w in ids])
+    table[ids] => np.stack([table.ravel()[w:][:64] for w in ids])
 8 | a query sees keys up to its own place alone
     key <= t => key < T
 8 | gain belongs to what is read; you multiplied the scores by it as well
@@ -540,11 +537,9 @@ in: flash
     / np.sqrt(D) =>
 8 | gain has no part in lse, which is of the weights alone
     return gain * out, lse => return gain * out, lse + np.log(gain)
+    return gain * out, lse => return gain * out, gain * lse
 8 | the rows are the table's; you read those of k
     table[ids] => k[ids]
-8 | the ids of the KEYS name the rows, not those of the queries
-    k, rows => k, np.concatenate([rows, table[[0] * M]])
-    and: values[key] => values[t // M * M + key % M]
 8 | your sums do not shrink when the maximum grows: sums * shrink[:, None]
     sums * shrink => sums
 8 | every turn of your loop reads the ids of the first tile: ids + key
@@ -569,7 +564,7 @@ def launch_keys(q, k, v, above, M, N):
 
 
 def pushed(T):
-    return lambda r: (*normals(r, (T, 16), (T, 16), (T, 16), (T, 16)), 16, 16)
+    return lambda r: (r.normal(size=(T, 64)) / 4, *normals(r, (T, 64), (T, 64), (T, 64)), 16, 32)
 
 
 @unit.exercise(
@@ -614,11 +609,11 @@ hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the e
 12 | lse is missing: the weights are exp(score - lse)
      - lse[t] =>
 12 | a key is seen by the queries from its own place on, to the END: yours stop after its tile
-     range(t + 1) => range(t // N * N, t + 1)
+     range(t + 1) => range(t // M * M, t + 1)
 12 | your mask is turned round: key <= query
-     range(t + 1) => range(t, min(t // N * N + N, T))
+     range(t + 1) => range(t, min(((t // M + 1) * M - 1) // N * N + N, T))
 12 | the mask is missing: queries before a key do not see it
-     range(t + 1) => range(min(t // N * N + N, T))
+     range(t + 1) => range(min(((t // M + 1) * M - 1) // N * N + N, T))
 12 | dS = P * (dP - delta): you added delta
      - delta => + delta
 12 | grad_v adds up over the tiles of queries; yours keeps the last
@@ -633,14 +628,11 @@ hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the e
      P * above[t] => dS * above[t]
 12 | dK is dS.T Q; you took P for dS
      dS * q[t] => P * q[t]
-12 | dV is P.T dO, and dK dS.T Q: turn both tiles, P.T and dS.T
-     grad_v[s] += P * above[t] => grad_v[s // N * N + t % M] += P * above[t // M * M + s % N]
-     and: grad_k[s] += dS * q[t] => grad_k[s // N * N + t % M] += dS * q[t // M * M + s % N]
 12 | you stored dV in grad_k
      return grad_k => return grad_v
 12 | dS = P * (dP - delta): P is missing
      P * (above[t] @ v[s] - delta) => above[t] @ v[s] - delta
-     and: range(t + 1) => range(min(t // N * N + N, T))
+     and: range(t + 1) => range(min(((t // M + 1) * M - 1) // N * N + N, T))
      and: np.exp => (s <= t) * np.exp
 12 | dV is P.T dO; you took the queries for dO
      P * above[t] => P * q[t]

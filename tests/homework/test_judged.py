@@ -276,7 +276,7 @@ def online(x, out, C, N: tl.constexpr):
 KERNELS = {
     "flash loads the future": (
         changed("flash", TO_THE_END),
-        "loads keys up to 31, and its last query is 15",
+        "loads keys up to 63, and its last query is 15",
     ),
     "gather loads the future": (changed("gather", TO_THE_END), "the rest is future"),
     "ids without other": (
@@ -289,7 +289,7 @@ KERNELS = {
         changed(
             "grad_keys", ("tl.range(tl.program_id(0) * N // M * M, T, M)", "tl.range(0, T, M)")
         ),
-        "program 1 loads queries from 0 on, and its first key is 16",
+        "program 1 loads queries from 0 on, and its first key is 32",
     ),
 }
 
