@@ -74,9 +74,20 @@ def launched(launch, kernel, *inputs):
         place, one, other = race
         raise tiles.Mistake(
             f"programs {tiles.name_of(one)} and {tiles.name_of(other)} both store to place "
-            f"{place}: on a GPU the one that comes last would win"
+            f"{place}, and on a GPU the last would win: check program_id, and the steps of out"
         )
+    if not made.shared and any(event.kind == "add" for event in trace.events):
+        raise tiles.Mistake("tl.atomic_add adds to what is there, and out is not filled: store")
     finite = not any(torch.isnan(out).any() for out in made.outs)
+    untold = {event.tensor for event in trace.events if event.idle and not event.told}
+    if not finite and untold:
+        again = launch(*inputs)
+        tiles.run(kernel, again.grid, *again.arguments, untold=0.0, **again.sizes)
+        if not any(torch.isnan(out).any() for out in again.outs):
+            raise tiles.Mistake(
+                f"your idle lanes were told nothing in the load of {', '.join(sorted(untold))}, "
+                "and what they hold, NaN, gets into out: other=0.0, or -inf before a maximum"
+            )
     if not (finite and INTERPRETED):
         return tuple(made.outs)
 
@@ -233,7 +244,7 @@ class KernelExercise(Exercise):
             if lost := int((np.isnan(got) & ~np.isnan(right)).sum()):
                 return (
                     f"{which}your programs stored NaN in {lost} of {got.size} places: 0 / 0, "
-                    "inf - inf, inf / inf, 0 * inf, or an idle lane that was told nothing in a sum"
+                    "inf - inf, inf / inf or 0 * inf"
                 )
         told = compare(bounded(answer), bounded(wanted), "float32", hidden)
         return told.replace("-1e+30", "-inf")

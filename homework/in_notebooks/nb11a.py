@@ -114,7 +114,6 @@ hint: A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=0.
 hint: tl.sum(row, 0) is one number; store it to out + tl.program_id(0).
 4 | your idle lanes do not hold 0, and what they hold is in the sum: other=0.0
     0.0 => np.nan
-4 | your idle lanes loaded 1, and the sum counts them: other=0.0
     0.0 => 1.0
 6 | you divided by C: that is the mean
     .sum(1) => .sum(1) / C
@@ -159,8 +158,6 @@ hint: A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=fl
 hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
 3 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
     -np.inf => 0.0
-3 | your idle lanes were told nothing, and what they hold is in the sum: other=float('-inf')
-    -np.inf => np.nan
 8 | divide by the sum of the exponentials, or a row does not sum to 1
     / e.sum(1, keepdims=True) =>
 5 | exp(100) is infinite in fp32, exp(-120) is 0, and 0 / 0 is NaN: subtract the row's maximum

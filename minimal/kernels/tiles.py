@@ -75,7 +75,8 @@ class Pointer:
         self.memory, self.at = memory, at
 
     def __add__(self, offset):
-        return Pointer(self.memory, self.at + offset)
+        known = not isinstance(offset, Pointer)
+        return Pointer(self.memory, self.at + offset) if known else self.number()
 
     __radd__ = __add__
 
@@ -83,7 +84,17 @@ class Pointer:
         return Pointer(self.memory, self.at - offset)
 
     def __getitem__(self, index):
-        return Pointer(self.memory, self.at[index])
+        return Pointer(self.memory, self.at[index]) if self.at.dim() else self.number()
+
+    def number(self, *_):
+        """An address was taken for the number that stands there."""
+        name = self.memory.name
+        raise Mistake(
+            f"{name} is an address and no number: tl.load({name} + …) reads one, and "
+            f"tl.store({name} + …, …) writes one"
+        )
+
+    __setitem__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __rsub__ = __neg__ = number
 
     def lanes(self, mask):
         """(offsets, mask) of one shape."""
@@ -112,13 +123,17 @@ class Language:
         return torch.tensor(self.trace.grid[axis])
 
     # tiles
-    def arange(self, start, end):
+    def arange(self, start, end=None):
+        if end is None:
+            raise Mistake(f"wanted two ends, tl.arange(0, {start}), got tl.arange({start})")
         width = end - start
         if width < 1 or width & (width - 1):
             raise Mistake(f"wanted a power of two of lanes, got tl.arange({start}, {end})")
         return torch.arange(start, end)
 
     def zeros(self, shape, dtype):
+        if isinstance(shape, int):
+            raise Mistake("wanted the shape in brackets: tl.zeros([M, N], tl.float32)")
         return torch.zeros(tuple(shape), dtype=dtype)
 
     def full(self, shape, value, dtype):
@@ -147,6 +162,8 @@ class Language:
         return torch.minimum(*alike(a, b))
 
     def max(self, x, axis=None):
+        if torch.is_tensor(axis):
+            raise Mistake("tl.max goes along an axis; of two tiles tl.maximum takes the larger")
         return x.amax() if axis is None else x.amax(axis)
 
     def min(self, x, axis=None):
@@ -180,7 +197,7 @@ class Language:
         kind = memory.flat.dtype
         if kind in (torch.int8, torch.int16, torch.int32):
             kind = torch.int64  # an address made of FAR stays far outside, and wraps to no place
-        nothing = float("nan") if kind.is_floating_point else FAR
+        nothing = self.trace.untold if kind.is_floating_point else FAR
         found = torch.full(at.shape, nothing if other is None else other, dtype=kind)
         found[on] = memory.flat[
             memory.touch("load", at, on, mask is not None, other is not None)
@@ -190,19 +207,29 @@ class Language:
     def store(self, pointer, value, mask=None):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
-        value = torch.as_tensor(value, dtype=memory.flat.dtype).expand(at.shape)
+        value = fitted(value, memory, at)
         memory.flat[memory.touch("store", at, on, mask is not None)] = value[on]
 
     def atomic_add(self, pointer, value, mask=None, **_):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
-        value = torch.as_tensor(value, dtype=memory.flat.dtype).expand(at.shape)
+        value = fitted(value, memory, at)
         memory.flat.index_add_(0, memory.touch("add", at, on, mask is not None), value[on])
 
     def lanes(self, pointer, mask):
         if not isinstance(pointer, Pointer):
             raise Mistake("wanted an address: a tensor of the kernel's arguments plus offsets")
         return pointer.lanes(mask)
+
+
+def fitted(value, memory, at):
+    """What is stored, a number for each address."""
+    value = torch.as_tensor(value, dtype=memory.flat.dtype)
+    try:
+        return value.expand(at.shape)
+    except RuntimeError:
+        got, wanted = tuple(value.shape), tuple(at.shape)
+        raise Mistake(f"what is stored is {got}, and its addresses are {wanted}") from None
 
 
 def alike(a, b):
@@ -220,6 +247,7 @@ class Trace:
     tensors: dict = field(default_factory=dict)  # name -> tensor
     events: list = field(default_factory=list)
     program: tuple = ()
+    untold: float = float("nan")  # what idle lanes hold where a load does not say `other`
 
     def of(self, tensor, kind=None, program=None):
         """The events of one tensor, of one kind, of one program."""
@@ -279,10 +307,10 @@ def spoken(function, language, known):
     return twin
 
 
-def run(kernel, grid, *arguments, order=None, **sizes):
+def run(kernel, grid, *arguments, order=None, untold=float("nan"), **sizes):
     """Every program of the grid once, in this order or in that of the grid -> the trace."""
     function = function_of(kernel)
-    trace = Trace(tuple(grid))
+    trace = Trace(tuple(grid), untold=untold)
     program = spoken(function, Language(trace), {})
     given = inspect.signature(function).bind(*arguments, **sizes).arguments
     for name, value in given.items():

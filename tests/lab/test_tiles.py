@@ -81,6 +81,26 @@ def test_what_a_gpu_would_do_in_silence_is_an_error_here(kernel, says):
         ran(kernel)
 
 
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        ("x[lane]", "x is an address and no number: tl.load"),
+        ("2 * x", "x is an address and no number"),
+        ("tl.load(x + out)", "x is an address and no number"),
+        ("tl.arange(BLOCK)", "wanted two ends, tl.arange"),
+        ("tl.zeros(BLOCK, tl.float32)", "wanted the shape in brackets"),
+        ("tl.max(lane, tl.max(lane, 0))", "tl.maximum takes the larger"),
+        ("tl.store(out, tl.full([1], 0.0, tl.float32))", r"stored is \(1,\), and its addresses"),
+    ],
+)
+def test_a_slip_of_a_first_kernel_is_told_in_a_sentence(line, says):
+    names = dict(tl=tl)
+    code = f"def slip(x, out, n, BLOCK):\n    lane = tl.arange(0, BLOCK)\n    {line}\n"
+    exec(code, names)
+    with pytest.raises(tiles.Mistake, match=says):
+        ran(names["slip"])
+
+
 def test_two_programs_at_one_place_are_named():
     out, trace = ran(same_place)
     assert trace.twice("out") == (0, (0,), (1,))
@@ -160,7 +180,12 @@ def test_a_learner_hears_of_races_strangers_and_gaps():
         total = tl.load(x + place, mask=mine) + tl.load(y + place, mask=mine)
         tl.store(out + place, total, mask=mine)
 
-    says = {kernel: verdict(exercise, kernel) for kernel in (race, stranger, gap)}
+    def added(x, y, out, n, BLOCK):
+        place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.atomic_add(out + place, 1.0, mask=place < n)
+
+    says = {kernel: verdict(exercise, kernel) for kernel in (race, stranger, gap, added)}
+    assert "tl.atomic_add adds to what is there" in says[added][1]
     assert "programs 0 and 1 both store to place 0" in says[race][1]
     assert "program 2 loads from place 10 of x" in says[stranger][1]
     assert says[gap] == (
@@ -168,6 +193,22 @@ def test_a_learner_hears_of_races_strangers_and_gaps():
         "1 of 10 places are NaN: no program stored them; "
         "asked with x=float32 (10,), y=float32 (10,), BLOCK=4",
     )
+
+
+def test_idle_lanes_are_blamed_only_for_a_nan_that_they_made():
+    def summed(x, out, C, BLOCK):
+        lane = tl.arange(0, BLOCK)
+        row = tl.load(x + tl.program_id(0) * C + lane, mask=lane < C)
+        tl.store(out + tl.program_id(0), tl.sum(row, 0))
+
+    def nothing(x, out, C, BLOCK):
+        row = tl.load(x + tl.arange(0, BLOCK), mask=tl.arange(0, BLOCK) < C)
+        tl.store(out + tl.program_id(0), tl.sum(tl.where(row != row, 0.0, 0.0 * row), 0) / 0.0)
+
+    exercise = nb11a.unit.exercises["row_sum"]
+    says = "your idle lanes were told nothing in the load of x"
+    assert says in verdict(exercise, summed)[1]
+    assert "told nothing" not in verdict(exercise, nothing)[1]
 
 
 # ---- the drawings --------------------------------------------------------------------------------
