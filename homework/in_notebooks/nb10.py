@@ -44,8 +44,6 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     table[ids] => table[0 * ids + np.arange(S)]
 2 | the gain is missing: it multiplies what attention read
     gain * =>
-2 | the gain was applied twice
-    gain * => gain**2 *
 2 | the scores are multiplied by scale before the softmax
     scale * =>
 2 | your queries also see the keys after them
@@ -71,17 +69,17 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     and: return gain * => return
 2 | a score of 0 is a weight like others; what a query may not see has the score -inf
     -np.inf => 0
+2 | masked_fill hides where its mask is True: yours hides what a query may see: ~ turns it
+    <= last => > last
+1 | your diagonal is moved the other way: tril(S - T)
+    + S - T => + T - S
+2 | the scores are multiplied by scale; you divided by it
+    scale * => 1 / scale *
 2 | mask before the softmax: the weights of the keys that a query sees sum to one
     np.where(np.arange(S) <= last, score, -np.inf) => score
     and: weight, table => weight * (np.arange(S) <= last), table
 2 | your mask is turned round: a query sees the keys up to its own place, not those from there on
     <= last => >= last
-2 | you turned the text round: the value of place s is the row of ids[s]
-    table[ids] => table[ids[:, ::-1]]
-2 | the values are the table's rows alone; you added the keys
-    table[ids] => (table[ids] + k)
-2 | token w has row w, not w - 1
-    table[ids] => table[ids - 1]
 2 | each of your queries sees one key too few: the last is its own, t + S - T
     + S - T => + S - T - 1
 2 | both texts read the rows of the first one; each has its own ids
@@ -128,6 +126,7 @@ hint: (2 streams where the word begins with own, else 1) * kv_width * number, an
 2 | only VALUES are named by the token: keys come from the stream and stay, in every layer
     len(layers) => own
     len(layers) => (len(layers) - layers.count("E"))
+    len(layers) + own => own
 1 | a table row ADDED to V saves nothing: the sum differs from place to place and is kept
     word.startswith("own") => word in ("own", "own+V1")
 1 | V1 stands in the cache already, in the layer that made it: a layer that reads it keeps keys only
@@ -135,18 +134,15 @@ hint: (2 streams where the word begins with own, else 1) * kv_width * number, an
     + own => + own + ("V1" in layers)
 2 | you counted numbers; wanted bytes: `number` bytes each, and `id` bytes for an id
     * number + ids * id => + ids
+    * number =>
 2 | ids are kept only where a layer reads a table alone
     int("E" in layers) => 1
 2 | the ids are missing: a table is read by them
     int("E" in layers) => 0
 1 | a layer that keeps its sum asks for no ids
     int("E" in layers) => any("E" in word for word in layers)
-2 | a number takes `number` bytes
-    * number =>
 1 | a sum is kept like any other value: 'own+V1' and 'own+E' begin with own
     sum(word.startswith("own") for word in layers) => layers.count("own")
-2 | the keys are missing: every layer keeps its own
-    len(layers) + own => own
 2 | only layers with a value of their own keep one; you counted keys and values in every layer
     len(layers) + own => 2 * len(layers)
 1 | a sum is ONE row: what was added need not be kept beside it
@@ -214,6 +210,8 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
     vocabulary * len(rows) => vocabulary
 1 | layers with a window keep rows as well: min(T, rows) each
     min(T, r or T) => 0 if r else T
+1 | a layer with a window has a table, too: vocabulary times ALL layers of the list
+    vocabulary * len(rows) => vocabulary * rows.count(None)
 2 | you counted one step too few: the first T at which the cache IS larger
     return T => return T - 1
 2 | you counted one step too many: the FIRST T at which the cache is larger
@@ -222,6 +220,11 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
     batch * => 2 * batch *
 1 | before a window is full a layer keeps T rows: min(T, rows)
     min(T, r or T) => r or T
+    => (vocabulary * len(rows) // batch - sum(r or 0 for r in rows)) // rows.count(None) + 1
+2 | at equal size nothing is saved yet, and before a window is full its layer keeps T rows: a formula
+  | that takes windows as full misses both
+    => -((sum(r or 0 for r in rows) - vocabulary * len(rows) / batch) // rows.count(None))
+    => (vocabulary * len(rows) / batch - sum(r or 0 for r in rows)) / rows.count(None)
 1 | a layer keeps the SMALLER of T and its window: min(T, rows)
     min(T => max(T
 1 | the windows count once for every text as well: batch times ALL rows
@@ -308,6 +311,8 @@ hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
     mass, table => mass.sum(0, keepdims=True) + 0 * mass, table
 2 | every head reads its own part of a row; yours all read the first one's
     mass, table => mass, table[:, :1] + 0 * table
+2 | every head reads its own part of a row: "bhv,vhd->bhd"; yours add those of all heads
+    mass, table => mass, table.sum(1, keepdims=True) + 0 * table
 2 | both texts add the weights by the ids of the first one; each has its own
     ids[b, s] => ids[0, s]
 """)

@@ -123,10 +123,8 @@ hint: tl.sum(row, 0) is one number; store it to out + tl.program_id(0).
     :C] = x => :C] = x[0]
 4 | row r starts at r * C, not at r * BLOCK
     :C] = x => :C] = np.pad(x.ravel(), (0, BLOCK * R))[np.arange(R)[:, None] * BLOCK + np.arange(C)]
-6 | you summed the squares; wanted the numbers as they are
-    .sum(1) => .__pow__(2).sum(1)
-6 | you summed exponentials; that comes next, here the numbers as they are
-    tile.sum(1) => np.exp(x).sum(1)
+6 | the mask counts the lanes of ONE row, lane < C: your other programs begin behind it
+    :C] = x => :C] = x * (np.arange(R) == 0)[:, None]
 6 | row r starts at r * C, not at r
     :C] = x => :C] = x.ravel()[np.arange(R)[:, None] + np.arange(C)]
 """)
@@ -162,6 +160,8 @@ hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
     / e.sum(1, keepdims=True) =>
 5 | exp(100) is infinite in fp32, exp(-120) is 0, and 0 / 0 is NaN: subtract the row's maximum
     tile - tile.max(1, keepdims=True) => x.astype("f4")
+8 | tl.maximum compares place by place; the largest of a row is tl.max(row, 0)
+    tile - tile.max(1, keepdims=True) => (tile - np.maximum(tile, 0)).astype("f4")
 8 | exp is to the base e: tl.exp, not tl.exp2
     np.exp => np.exp2
 8 | that is no share: divide the exponentials by their sum
@@ -170,9 +170,6 @@ hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
     e.sum(1, keepdims=True) => C
 8 | divide by the sum of the EXPONENTIALS, not by that of the row
     e / e.sum(1, keepdims=True) => e / tile.astype("f4").sum(1, keepdims=True)
-8 | the maximum is subtracted BEFORE exp; yours comes behind it
-    np.exp(tile - tile.max(1, keepdims=True)) =>
-  | np.exp(tile.astype("f4")) - tile.max(1, keepdims=True)
 """)
 
 
@@ -251,8 +248,6 @@ hint: Three loads of tiles and numbers, one product, one sum, and one store: out
     table[ids] => table[ids[0]]
 6 | position t of v begins at t * D, not at t
     => v.ravel()[np.arange(len(v))[:, None] + np.arange(v.shape[1])] + gate[:, None] * table[ids]
-6 | your programs all add to the first position: v + t * D
-    v + gate => v[0] + gate
 6 | v is kept whole; yours keeps 1 - gate of it
     v + gate => (1 - gate[:, None]) * v + gate
 6 | you added the gate to the row; it multiplies it
@@ -288,6 +283,8 @@ hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop 
     | mask of the ragged edge.
 10 | you replaced the sum in each turn: acc = tl.dot(…, acc) adds to it
      range(0, S, K) => [(S - 1) // K * K]
+10 | your sum stays 0: tl.dot(x, y, acc) returns the new sum, acc = tl.dot(…)
+     a[:, s : s + K] @ => 0 * a[:, s : s + K] @
 10 | your loop ends after one turn: it walks over all S in steps of K
      range(0, S, K) => [0]
 10 | your loop ends before the last tile: it runs to S, in steps of K
@@ -352,7 +349,8 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     range(0, len(row), N) => [0]
 5 | what is left after the last whole tile is missing: the loop runs to C
     len(row), N => len(row) // N * N, N
-5 | exp(-300) is 0 in fp32, and its logarithm -inf: subtract the largest number so far before exp
+5 | exp(-300) is 0 in fp32, and its logarithm -inf: subtract the largest number so far before exp,
+  | and let it begin at -inf, not at 0
     => np.log(np.exp(x.astype("f4")).sum(1))
 5 | the maximum is that of all tiles SO FAR, tl.maximum(top, tl.max(tile, 0)); yours is the tile's
   | own, and exp(top - higher) runs off
@@ -368,12 +366,12 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     top + np.log(total) => total
 8 | top and log(total) are added, not multiplied
     top + np.log => top * np.log
-8 | log(total) is added to top, not taken off
-    top + np.log => top - np.log
 8 | your top stays at -inf: at the end of each turn, top = higher
     top = higher =>
-8 | at the first tile top is -inf, and exp(tile - top) infinite: subtract higher, the new maximum
-    => np.full(len(x), np.inf)
+    top = higher =>
+    and: = top + => = higher +
+8 | 0 times infinity is NaN: total shrinks by exp(top - higher); exp(higher - top) is infinite at first
+    np.exp(top - higher) => np.exp(higher - top)
 8 | top and the LOGARITHM of total are added: tl.log is missing
     np.log(total) => total
 8 | subtract the maximum from this tile, too: exp(tile - higher)
@@ -474,6 +472,9 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      key <= t => key >= t
      key <= t => key >= t
      and: range(0, => range(t // N * N,
+16 | 0 times infinity is NaN: both sums shrink by exp(top - higher); exp(higher - top) is infinite at
+   | first
+     np.exp(top - higher), => np.exp(higher - top),
 16 | a query sees its own key, too: key[None, :] <= t[:, None]
      key <= t => key < t
 16 | your top stays at -inf: at the end of each turn, top = higher
@@ -605,6 +606,8 @@ hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the e
      k[s] / np.sqrt(D) => k[s]
 12 | lse is missing: the weights are exp(score - lse)
      - lse[t] =>
+12 | the largest score of a tile is not lse: the weights are exp(score - lse)
+     - lse[t] => - max(q[t] @ k[z] / np.sqrt(D) for z in range(s // N * N, min(s // N * N + N, T)))
 12 | a key is seen by the queries from its own place on, to the END: yours stop after its tile
      range(t + 1) => range(t // M * M, t + 1)
 12 | your mask is turned round: key <= query

@@ -94,6 +94,8 @@ hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.
      sums / total => sums
 14 | k is (S, H, D): key s of head h begins at (s * H + h) * D
      k[key, h] => k.reshape(H, S, D)[h, key]
+14 | part is (splits, H, D): split s of head h begins at (s * H + h) * D
+     return part, => return part.swapaxes(0, 1).reshape(part.shape),
 14 | your idle lanes count: their score is 0 until tl.where puts -inf there
      k[key, h] @ q[h] / np.sqrt(D) => np.append(k[key, h] @ q[h] / np.sqrt(D), [0] * (N - len(key)))
      and: e @ => e[: len(key)] @
@@ -212,6 +214,10 @@ hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
     bins[h] => bins[0]
 8 | a weight is exp(score - bound): exp is missing
     np.exp(score - bound) => score - bound
+8 | the bound is subtracted BEFORE exp
+    np.exp(score - bound) => np.exp(score) - bound
+8 | k is (S, H, D): key s of head h begins at (s * H + h) * D
+    k[key, h] => k.reshape(H, S, D)[h, key]
 8 | bins is (H, V): token w of head h stands at h * V + w
     return bins => return bins.T.reshape(bins.shape)
 8 | the scores are not multiplied by scale

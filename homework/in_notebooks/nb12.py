@@ -52,10 +52,6 @@ hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
     (new - old) => abs(new - old)
 2 | new minus old: above zero the new one is better
     new - old => old - new
-2 | errors add up in squares: the larger alone is too small
-    np.sqrt(new_error**2 + old_error**2) => np.maximum(new_error, old_error)
-2 | errors add up in squares; you took their geometric mean
-    new_error**2 + old_error**2 => new_error * old_error
 2 | the errors are squared BEFORE they are added
     new_error**2 + old_error**2 => new_error + old_error
 2 | divide the difference by the error of the difference; you took two z apart
@@ -93,8 +89,11 @@ takes: easy, 8 minutes
 hint: First the n differences. Then their mean, and their spread with n - 1.
 hint: reach = t * d.std() / sqrt(n); the interval is mean - reach to mean + reach.
 hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; from d.mean(), reach down and up
-2 | you took the spread of the runs; a pair shares its seed, so take the spread of the DIFFERENCES
+2 | you took the spread of runs; a pair shares its seed, so take the spread of the DIFFERENCES
     d.std(ddof=1) => np.sqrt(plan.var(ddof=1) + baseline.var(ddof=1))
+    d.std(ddof=1) => (plan.std(ddof=1) + baseline.std(ddof=1))
+    d.std => plan.std
+    d.std => baseline.std
 2 | that is how far single differences scatter; a MEAN of n scatters by sqrt(n) less
     / np.sqrt(len(d)) =>
 2 | the spread of a sample divides by n - 1: the mean was taken from the same numbers
@@ -103,6 +102,8 @@ hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; from d.mean(), r
     baseline - plan => plan - baseline
 2 | a mean of n scatters by the ROOT of n less; you divided by n
     np.sqrt(len(d)) => len(d)
+2 | a mean of n scatters by sqrt(n) LESS; you multiplied by it
+    / np.sqrt => * np.sqrt
 2 | you took the variance; the error is made of its root, d.std()
     d.std => d.var
 2 | t is missing: the ends lie t standard errors from the mean
@@ -111,21 +112,11 @@ hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; from d.mean(), r
     t * error => 1.96 * error
 2 | n - 1 is in the spread already; a mean of n scatters by sqrt(n) less
     np.sqrt(len(d)) => np.sqrt(len(d) - 1)
-2 | you took the spread of one model's runs; a pair shares its seed, so take that of the DIFFERENCES
-    d.std => plan.std
 2 | wanted (mean, low, high), in this order
     mean, mean - reach, => mean - reach, mean,
 2 | low and high are the ends: the mean less the reach, and the mean plus it
     mean - reach, mean + reach => reach, reach
     mean - reach, mean + reach => -reach, reach
-2 | t standard errors lie on EITHER side of the mean; you halved them
-    t * error => t / 2 * error
-2 | you took mean deviations; the spread is the root of the mean SQUARE, over n - 1
-    d.std(ddof=1) => abs(d - d.mean()).mean()
-2 | wanted the mean, not the median
-    d.mean() => np.sort(d)[(len(d) - 1) // 2]
-2 | you added two spreads; a pair shares its seed, so take the spread of the DIFFERENCES
-    d.std(ddof=1) => (plan.std(ddof=1) + baseline.std(ddof=1))
 """)
 
 
@@ -194,14 +185,11 @@ hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @
     and: flips @ d => (flips * d).sum(1)
 2 | both sides are in the patterns already; you doubled the share
     np.mean => 2 * np.mean
-2 | you compared means with the sum of d: both must be sums, or both means
+2 | you compared a sum with a mean: both must be sums, or both means
     sums >= => sums / len(d) >=
-2 | you compared sums with the mean of d: both must be sums, or both means
     ours - room => (ours - room) / len(d)
 2 | the pattern that was measured is one of the 2^n: none is left out
     np.mean(sums >= ours - room) => (np.sum(sums >= ours - room) - 1) / (2 ** len(d) - 1)
-2 | all 2^n patterns are here: 1 is added only where patterns are drawn
-    np.mean(sums >= ours - room) => np.sum(sums >= ours - room) / (2 ** len(d) + 1)
 2 | d has a sum of its own, with the signs that were measured; you took the furthest possible
     ours = abs(d.sum()) => ours = abs(d).sum()
 """)
@@ -252,6 +240,7 @@ hint: order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).val
     np.arange(m, 0, -1) => m / np.arange(1, m + 1)
     and: np.maximum.accumulate(p[order] * times) =>
   | np.minimum.accumulate((p[order] * times)[::-1])[::-1]
+    np.arange(m, 0, -1) => m / np.arange(1, m + 1)
 1 | a probability is at most 1: cut it there
     np.minimum(corrected, 1) => corrected
 2 | p[order] sorts; to go back, write out[order] = …: indexing once more does not undo it
@@ -262,14 +251,8 @@ hint: order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).val
     argsort(p) => argsort(-p)
 2 | no corrected p is below that of a smaller p: the running MAXIMUM, from the smallest on
     np.maximum => np.minimum
-2 | that is Šidák's step, 1 - (1 - p)^k; Holm multiplies
-    p[order] * times => 1 - (1 - p[order]) ** times
 2 | p is multiplied, not divided: a correction makes it larger
     * times => / times
 2 | the p are sorted before they are multiplied; you went by the order in which they came
     np.argsort(p) => np.arange(len(p))
-2 | the largest so far is kept; you added them up
-    np.maximum => np.add
-2 | those are Benjamini and Hochberg's factors, m / rank; Holm's are m, m - 1, …, 1
-    np.arange(m, 0, -1) => m / np.arange(1, m + 1)
 """)

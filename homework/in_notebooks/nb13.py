@@ -62,22 +62,20 @@ hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and import
     min(j, n) => min(j + 1, n)
 3 | streams[0] enters layer 0: yours counts from 1
     min(j, n) => min(j, n) - 1
+3 | streams[n] enters layer n itself: a layer may read it, and yours stops one before
+    min(j, n) => min(j, n - 1)
 3 | j counts from the first layer on, and not back from layer n
     min(j, n) => max(n - j, 0)
 3 | norm divides by the root of the MEAN square, not of the sum
     normed(x) => x / length(x)
 3 | one stream is wanted; you added all of them up to it
     streams[min(j, n)] => streams[: min(j, n) + 1].sum(0)
-3 | one stream is wanted; you took the mean of all up to it
-    streams[min(j, n)] => streams[: min(j, n) + 1].mean(0)
-    and: normed(x) => x
 3 | norm here has no mean to take away: the root of the mean square alone
     normed(x) => normed(x - x.mean(-1, keepdims=True))
     normed(x) => layer_normed(x)
-3 | that is the normed stream; W_V makes values of it
-    @ w.T =>
-3 | the norm runs over the C numbers of a token: yours runs over all tokens
+3 | the norm runs over the C numbers of a token: yours runs over tokens
     normed(x) => x / np.sqrt((x**2).mean())
+    normed(x) => x / np.sqrt((x**2).mean(1, keepdims=True))
 """)
 
 
@@ -122,6 +120,10 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
 4 | in one half the sign of sin is still that of turning on
     + y1 * s => - y1 * s
     - y2 * s => + y2 * s
+4 | your second half is made of the new first one: keep y1 until both are made
+    y1 * s => first * s
+4 | the mean is (T, H, D): exchange axes by transpose; reshape mixes tokens and heads
+    np.einsum("hts,shd->thd", a, k) => np.einsum("hts,shd->htd", a, k).reshape(len(cos), len(a), -1)
 4 | cos and sin have changed places
     cos[:, None], sin[:, None] => sin[:, None], cos[:, None]
 4 | the halves of your rows have changed places
@@ -130,13 +132,8 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
     a, k) => softmax(a), k)
 4 | every head has weights of its own: you averaged them
     a, k) => a.mean(0, keepdims=True) + 0 * a, k)
-4 | head h of a reads head h of k: yours are exchanged
-    a, k) => a[::-1], k)
-4 | no norm is asked for
-    np.concatenate([first, second], -1) => normed(np.concatenate([first, second], -1))
-4 | every query turns back by its own place: you took the first one's for all
+4 | every query turns back by its own place: you took one place's angle for all
     cos[:, None], sin[:, None] => cos[:1, None], sin[:1, None]
-4 | every query turns back by its own place: you took the last one's for all
     cos[:, None], sin[:, None] => cos[-1:, None], sin[-1:, None]
 """)
 
@@ -175,8 +172,15 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     and: (v * v).sum(-1 => (v * v).sum((1, 2)
     (y * v).sum(-1 => (y * v / length(v)).sum((1, 2)
     and: / square => / length(v)
+    => y - np.einsum("thd,tgd,tge,tg->the", y, v, v, 1 / (v * v).sum(-1))
 3 | every head has a value of its own: divide by the length of that one
     (v * v).sum(-1 => (v * v).sum((1, 2)
+    (v * v).sum(-1, keepdims=True) => (v * v).sum()
+3 | the length of v runs over the D numbers of a head; yours runs over the heads: F.normalize takes
+  | axis 1 unless it is told dim=-1
+    => (lambda u: y - (y * u).sum(-1)[..., None] * u)(v / np.sqrt((v * v).sum(1, keepdims=True)))
+3 | v / (v . v) is no direction: u is v over its LENGTH, the root of v . v
+    / square => / square / square
 3 | y and v have changed places: y is what is kept, less its share along v
     => exclusive(v, y)
 3 | the length of v runs over the D numbers of a head; yours runs over the tokens
@@ -184,8 +188,6 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     => y - (y * v / ((v * v).sum(0)) ** 0.5).sum(-1, keepdims=True) * v / ((v * v).sum(0)) ** 0.5
 3 | the length of v is the root of the SUM of squares; yours is that of their mean
     / square => / square * v.shape[-1]
-3 | y is what is kept, less its share along v; you kept v
-    y - product => v - product
 3 | divide by v . v, not by y . y
     (v * v) => (y * y)
 3 | a product of two vectors is the SUM over their numbers; yours is the mean
@@ -269,12 +271,16 @@ hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1
     % rows =>
 3 | 2**31 - 1 is wanted, a prime; you took 2**31
     PRIME => 2**31
+3 | % comes before -: 2**31 - 1 stands in brackets of its own
+    % PRIME => % 2**31 - 1
+    % PRIME => % 2**31 - 1
+    and: return slots % rows => return slots
+3 | a power is 2**31 in Python; 2^31 is something else
+    PRIME => (2 ^ 31 - 1)
 3 | you looked two places back; the id before stands one place earlier
     shifted(here) => shifted(shifted(here))
 3 | c is added before the remainder by 2**31 - 1
     + c) % PRIME => ) % PRIME + c
-3 | you took the id here twice; the second is the one before
-    shifted(here) => here
 3 | before the first place of EVERY text stands 0; yours knows the last id of the text above
     shifted(here) => np.append(0, here.ravel()[:-1]).reshape(here.shape)
 3 | you shifted the batch: the place before is in the same text
@@ -319,6 +325,7 @@ hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One
     q, => q.reshape(q.shape[1], q.shape[0], -1).swapaxes(0, 1),
 3 | your heads all ask the same: the sum over h belongs into no part of it
     return scores => return scores.sum(0) + 0 * scores
+    hts => ts
 3 | heads and queries have changed places: wanted (H, T, S)
     hts => ths
 3 | queries and places have changed places: wanted (H, T, S)
@@ -327,12 +334,6 @@ hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One
     q, => q[:, :1] + 0 * q,
 3 | scores alone: no softmax is asked for
     return scores => return softmax(scores)
-3 | every head has its own scores: you added the heads up
-    hts => ts
-3 | the heads of q are turned round: head h of q meets up[h]
-    q, => q[:, ::-1],
-3 | no mask is asked for: all scores are wanted
-    return scores => return np.tril(scores)
 3 | every head has a query of its own: you averaged them
     q, => q.mean(1, keepdims=True) + 0 * q,
 3 | no scale is asked for: you divided by the root of a width
@@ -425,8 +426,8 @@ def is_the_gate(answer, sigma, v):
     gaps = [np.abs(A @ v + q_r * (A @ k_r) - sigma * (A @ v)).max() for A in MAPS]
     refuse(
         gaps[0] < 1e-4 < gaps[1],
-        "right where a token sees itself alone: where it hears others, the gate is its own, and "
-        "what it meets is all that was heard",
+        "right where a token sees itself alone. Where it hears others, A mixes K_R over them: the "
+        "gate of the query belongs into q_R alone, and V alone into K_R",
     )
     extra = np.abs(q_r * (MAPS[1] @ k_r) - sigma * (MAPS[1] @ v)).max()
     refuse(extra < 1e-4, "A V stands in the sum already: yours has one A V too many")
