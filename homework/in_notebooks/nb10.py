@@ -221,8 +221,8 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
 1 | before a window is full a layer keeps T rows: min(T, rows)
     min(T, r or T) => r or T
     => (vocabulary * len(rows) // batch - sum(r or 0 for r in rows)) // rows.count(None) + 1
-2 | at equal size nothing is saved yet, and before a window is full its layer keeps T rows: a formula
-  | that takes windows as full misses both
+2 | at equal size nothing is saved yet, and before a window is full its layer keeps T rows: your
+  | formula misses both
     => -((sum(r or 0 for r in rows) - vocabulary * len(rows) / batch) // rows.count(None))
     => (vocabulary * len(rows) / batch - sum(r or 0 for r in rows)) / rows.count(None)
 1 | a layer keeps the SMALLER of T and its window: min(T, rows)

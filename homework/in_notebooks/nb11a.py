@@ -370,7 +370,7 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     top = higher =>
     top = higher =>
     and: = top + => = higher +
-8 | 0 times infinity is NaN: total shrinks by exp(top - higher); exp(higher - top) is infinite at first
+8 | 0 times infinity is NaN: total shrinks by exp(top - higher); exp(higher - top) begins infinite
     np.exp(top - higher) => np.exp(higher - top)
 8 | top and the LOGARITHM of total are added: tl.log is missing
     np.log(total) => total
@@ -472,8 +472,7 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      key <= t => key >= t
      key <= t => key >= t
      and: range(0, => range(t // N * N,
-16 | 0 times infinity is NaN: both sums shrink by exp(top - higher); exp(higher - top) is infinite at
-   | first
+16 | 0 times infinity is NaN: both shrink by exp(top - higher); exp(higher - top) begins infinite
      np.exp(top - higher), => np.exp(higher - top),
 16 | a query sees its own key, too: key[None, :] <= t[:, None]
      key <= t => key < t
