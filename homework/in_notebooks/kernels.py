@@ -240,7 +240,9 @@ class KernelExercise(Exercise):
                 continue
             which = f"result {i}: " if len(wanted) > 1 else ""
             if lost := int(unstored(got).sum()):
-                return f"{which}{lost} of {got.size} places are NaN: no program stored them"
+                place = np.argwhere(unstored(got))[0].tolist()
+                lost = f"{which}{lost} of {got.size} places are NaN, the first at {place}"
+                return f"{lost}: no program stored them"
             if lost := int((np.isnan(got) & ~np.isnan(right)).sum()):
                 return (
                     f"{which}your programs stored NaN in {lost} of {got.size} places: 0 / 0, "

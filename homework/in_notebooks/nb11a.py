@@ -291,6 +291,8 @@ hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop 
      0, S => 0, S - K
  6 | what is left after the last whole tile is missing: the loop runs to S
      0, S => 0, S // K * K
+10 | a tile has K of the S, tl.arange(0, K), and the loop takes steps of K
+     range(0, S, K) => range(0, S, M)
 10 | your loop begins one tile late: it starts at 0
      0, S => K, S
 10 | your loop takes steps of 1: tl.range(0, S, K)
@@ -393,7 +395,7 @@ def sequence(T, M, N, size=1):
 
 
 @unit.exercise(
-    Part("whole tiles", 4, sequence(64, 16, 32)),
+    Part("whole tiles", 4, sequence(32, 32, 16)),
     Part("more queries than keys in a tile", 4, sequence(64, 32, 16)),
     Part("ragged tiles", 8, sequence(41, 16, 16, size=100)),
     arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
@@ -447,7 +449,7 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      / np.sqrt(D) =>
 16 | after the loop divide the sums by total: sums / total[:, None]
      sums / total => sums
- 4 | the loop ends too early: M queries may need several tiles of N keys, all below the end of their
+ 8 | the loop ends too early: M queries may need several tiles of N keys, all below the end of their
    | own tile, (tl.program_id(0) + 1) * M
      t // M * M + M => t // M * M // N * N + N
 16 | keys that are not seen have a score of -inf, not 0: exp(0) counts
@@ -474,6 +476,9 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      and: range(0, => range(t // N * N,
 16 | 0 times infinity is NaN: both shrink by exp(top - higher); exp(higher - top) begins infinite
      np.exp(top - higher), => np.exp(higher - top),
+ 8 | a tile has N keys, tl.arange(0, N), and the loop takes steps of N
+     t // M * M + M, N) => t // M * M + M, M)
+     start, start + N) => start, start + M)
 16 | a query sees its own key, too: key[None, :] <= t[:, None]
      key <= t => key < t
 16 | your top stays at -inf: at the end of each turn, top = higher
@@ -530,15 +535,11 @@ in: flash
     key <= t => key < T
 8 | gain belongs to what is read; you multiplied the scores by it as well
     flash(q, => flash(gain * q,
-8 | the scores are not multiplied by scale
-    / np.sqrt(D) =>
 8 | gain has no part in lse, which is of the weights alone
     return gain * out, lse => return gain * out, lse + np.log(gain)
     return gain * out, lse => return gain * out, gain * lse
 8 | the rows are the table's; you read those of k
     table[ids] => k[ids]
-8 | your sums do not shrink when the maximum grows: sums * shrink[:, None]
-    sums * shrink => sums
 8 | every turn of your loop reads the ids of the first tile: ids + key
     table[ids] => table[ids[np.arange(len(ids)) % N]]
 8 | ids name values alone; your keys are rows of their ids, too

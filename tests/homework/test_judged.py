@@ -276,7 +276,7 @@ def online(x, out, C, N: tl.constexpr):
 KERNELS = {
     "flash loads the future": (
         changed("flash", TO_THE_END),
-        "loads keys up to 63, and its last query is 15",
+        "loads keys up to 63, and its last query is 31",
     ),
     "gather loads the future": (changed("gather", TO_THE_END), "the rest is future"),
     "ids without other": (

@@ -190,7 +190,7 @@ def test_a_learner_hears_of_races_strangers_and_gaps():
     assert "program 2 loads from place 10 of x" in says[stranger][1]
     assert says[gap] == (
         "wrong",
-        "1 of 10 places are NaN: no program stored them; "
+        "1 of 10 places are NaN, the first at [9]: no program stored them; "
         "asked with x=float32 (10,), y=float32 (10,), BLOCK=4",
     )
 
