@@ -207,13 +207,13 @@ class Language:
     def store(self, pointer, value, mask=None):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
-        value = fitted(value, memory, at)
+        value = for_each_address(value, memory, at)
         memory.flat[memory.touch("store", at, on, mask is not None)] = value[on]
 
     def atomic_add(self, pointer, value, mask=None, **_):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
-        value = fitted(value, memory, at)
+        value = for_each_address(value, memory, at)
         memory.flat.index_add_(0, memory.touch("add", at, on, mask is not None), value[on])
 
     def lanes(self, pointer, mask):
@@ -222,7 +222,7 @@ class Language:
         return pointer.lanes(mask)
 
 
-def fitted(value, memory, at):
+def for_each_address(value, memory, at):
     """What is stored, a number for each address."""
     value = torch.as_tensor(value, dtype=memory.flat.dtype)
     try:
