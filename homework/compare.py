@@ -47,7 +47,9 @@ def compare(answer, expected, dtype, hidden=True, like=None, near=None):
     answer = stacked(answer, expected) if len(expected) == 1 else answer
     if len(answer) != len(expected):
         many = "one result" if len(expected) == 1 else f"{len(expected)} results"
-        return f"wanted {many}, got {len(answer)}"
+        row = len(answer) == 1 and answer[0].ndim == 1  # of numbers
+        got = answer[0] if row and not any(part.ndim for part in expected) else answer
+        return f"wanted {many}, got {len(got)}"
     for i, (got, wanted) in enumerate(zip(answer, expected, strict=True)):
         which = f"result {i + 1}: " if len(expected) > 1 else ""
         if got.shape != wanted.shape:

@@ -65,9 +65,11 @@ hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
 
 @drawn
 def runs(r, pairs, t):
-    """Losses of a plan and of the baseline: seeds move both together."""
+    """Losses of a plan and of the baseline: seeds move both together. In the first the plan is
+    behind."""
+    ahead = np.where(np.arange(pairs) == 0, -0.15, 0.2)
     seed = 3 + 0.3 * r.normal(size=pairs)
-    return seed - 0.1 + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
+    return seed - ahead + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
 
 
 @unit.exercise(Part("three pairs", 1, runs(3, 4.302653)), Part("eight pairs", 1, runs(8, 2.364624)))
@@ -100,6 +102,10 @@ hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; from d.mean(), r
     ddof=1 => ddof=0
 2 | that is plan minus baseline; a lead is above zero where the PLAN has the lower loss
     baseline - plan => plan - baseline
+2 | a seed in which the plan is BEHIND counts against it: no abs
+    baseline - plan => abs(baseline - plan)
+2 | low and high stand in each other's place
+    mean - reach, mean + reach => mean + reach, mean - reach
 2 | a mean of n scatters by the ROOT of n less; you divided by n
     np.sqrt(len(d)) => len(d)
 2 | a mean of n scatters by sqrt(n) LESS; you multiplied by it
@@ -202,8 +208,8 @@ def ps(r):
 
 
 def crossing(r):
-    """Two p so near to each other that the second alone would be corrected to less."""
-    return (np.array([0.3, 0.0101, 0.0100, 0.04]) * (1 + 0.1 * r.random()),)
+    """Three p so near to each other that the later ones alone would be corrected to less."""
+    return (np.array([0.3, 0.0102, 0.0100, 0.0101, 0.04]) * (1 + 0.1 * r.random()),)
 
 
 @unit.exercise(Part("p that lie apart", 1, ps), Part("p that lie close", 1, crossing))

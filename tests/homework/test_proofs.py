@@ -273,6 +273,8 @@ def copy_tiles(x, block):
         ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "one result"),
         ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"),
         ([np.array(5.0)], [np.array(6)], "number"),
+        ([np.zeros(2)], [np.array(0.5)] * 3, "wanted 3 results, got 2"),
+        ([np.zeros(4)], [np.zeros(2)] * 3, "wanted 3 results, got 1"),
     ],
 )
 def test_shape_dtype_and_finiteness_are_judged_before_values(got, wanted, says):
