@@ -188,7 +188,7 @@ def same(before, now):
 
 def remedy(error):
     """The line that is missing, where a known name is, or what an error of PyTorch asks for."""
-    name = error.name if isinstance(error, NameError) and error.name else ""
+    name = f"{error.name or ''}" if isinstance(error, NameError) else ""
     if name in IMPORTS:
         return f": write `{IMPORTS[name]}` above your function"
     torch = sys.modules.get("torch")
@@ -202,22 +202,19 @@ def failure(error, path):
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, NotImplementedError) and frames[-1].filename == path and not str(error):
         return dict(state="todo")  # a stub; what it calls may raise this, too, and says why
-    lines = [frame.lineno for frame in frames if frame.filename == path]
-    line = lines[-1] if lines else 0
-    detail = str(error) + remedy(error) + worked_on(error, path)
+    walked = zip(traceback.walk_tb(error.__traceback__), frames, strict=True)
+    own = [(frame, place) for (frame, _), place in walked if place.filename == path]
+    line = own[-1][1].lineno if own else 0
+    detail = str(error) + remedy(error) + (worked_on(*own[-1]) if own else "")
     return dict(state="raised", line=line, error=type(error).__name__, detail=detail)
 
 
-def worked_on(error, path):
+def worked_on(frame, place):
     """The expression that failed in the learner's own last line, and what its names were: most
     errors are two shapes that do not fit, and the error's own words do not say whose."""
-    trace = error.__traceback__
-    walked = zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=True)
-    own = [(frame, place) for (frame, _), place in walked if place.filename == path]
-    text = expression(own[-1][1]) if own else ""
+    text, local = expression(place), frame.f_locals
     if not 0 < len(text) < 100:
         return ""
-    local = own[-1][0].f_locals
     names = dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*", text))
     values = {name: in_short(local[name]) for name in names if name in local}
     told = [f"{name} is {value}" for name, value in values.items() if value]

@@ -338,6 +338,7 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
         ("return nothing + 1", "name 'nothing' is not defined"),
         ("return relu(x)", "name 'relu' is not defined: PyTorch's is torch.relu"),
         ("return t + 1", "name 't' is not defined"),
+        ("raise NameError('no word', name=5)", "no word"),
     ],
 )
 def test_an_error_says_what_was_computed_with_which_shapes(body, ends):
