@@ -49,14 +49,13 @@ def course(tmp_path_factory):
     )
     options = 'pythonpath = ["."]\naddopts = "--import-mode=importlib --strict-markers"\n'
     (root / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}")
+    file_of(root).parent.mkdir(parents=True)
     return root
 
 
 def file_of(course):
     """Where a learner writes."""
-    path = course / "work" / UNIT.folder / UNIT.file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
+    return course / "work" / UNIT.folder / UNIT.file
 
 
 def card(course, text, *arguments):
