@@ -5,7 +5,6 @@ import json
 import pytest
 
 from course.village import make
-from evidence.measured import bypass_seeds
 from minimal.encoder import finetune, pretrain, wordpiece
 from minimal.model import config
 from minimal.model.values import Bypass
@@ -102,16 +101,6 @@ WRONG = [  # command, its words, what it says
     (finetune, f"{SQUAD} --encoder mlm --epochs 0", "--epochs: wanted a number above 0"),
     (finetune, f"{SQUAD} --encoder mlm --batch 0", "--batch: wanted a whole number from 1"),
     (finetune, f"{SQUAD} --encoder mlm --length -1", "--length: wanted a whole number from 8"),
-    (bypass_seeds, "--sizes zzz", "--sizes: wanted LAYERSxWIDTH as in 2x32,4x64, got 'zzz'"),
-    (bypass_seeds, "--sizes 2x", "--sizes: wanted LAYERSxWIDTH"),
-    (bypass_seeds, "--sizes ", "--sizes: "),
-    (bypass_seeds, "--plans", "--plans: expected at least one argument"),
-    (bypass_seeds, "--seeds 0", "--seeds: wanted a whole number from 1"),
-    (bypass_seeds, "--seeds -1", "--seeds: wanted a whole number from 1"),
-    (bypass_seeds, "--threads 0", "--threads: wanted a whole number from 1"),
-    (bypass_seeds, "--out file", "--out: wanted a file that ends in .json, got 'file'"),
-    (bypass_seeds, "--out noise.txt/x.json", "bypass_seeds: cannot write noise.txt/x.json"),
-    (bypass_seeds, "--out noise.json", "noise.json holds something that this command did not"),
 ]
 # fmt: on
 
@@ -141,9 +130,3 @@ def test_a_wrong_command_is_answered_by_one_sentence(
         module.main(words.split(" "))
     said = f"{stopped.value} {capsys.readouterr().err}".strip()
     assert sentence in said and "\n" not in said and stopped.value.code != 0
-
-
-def test_a_grid_that_had_no_time_for_a_single_run_says_so(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(bypass_seeds, "header_of", lambda settings: {})
-    bypass_seeds.main(["--minutes", "1e-9", "--out", str(tmp_path / "new.json")])
-    assert capsys.readouterr().out == "time is up; the same command goes on from here\n"

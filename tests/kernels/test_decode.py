@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from evidence.bench.decode import SortedCache
 from minimal.kernels import dense, histogram
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, reference
@@ -329,7 +328,6 @@ def test_a_table_in_fp32_may_be_read_by_the_kernels_in_half_precision(interprete
     for mine in (
         run_split(q, k, table, ids, gain, splits=3, **how),
         run_histogram(q, k, table, ids, gain, bound=bound, **how),
-        SortedCache(k, ids).attend(q, table, gain, bound=bound),
     ):
         assert mine.dtype == torch.float16
         close(mine, right, TOLERANCE[torch.float16])
@@ -367,56 +365,10 @@ def test_a_table_of_the_tokens_that_occur_gives_the_same_answer():
     close(histogram.histogram_decode(q, k, small, local, gain), reference(q, k, table, ids, gain))
 
 
-@pytest.mark.parametrize(
-    "shape",
-    (
-        Shape(T=1, S=60),
-        Shape(B=3, T=1, S=60, H=6, G=2, gain=-1.3),
-        Shape(T=1, S=60, V=900),
-        Shape(T=1, S=60, V=1),
-    ),
-    ids=("plain", "grouped", "few_repeat", "one_word"),
-)
-@pytest.mark.parametrize("bound", (None, 6.0))
-def test_a_sorted_prefix_with_a_tail_equals_the_reference_at_every_step(shape, bound):
-    (q, k, table, ids, gain), _ = bounded(shape)
-    cache = SortedCache(k[:, :50], ids[:, :50], room=10)
-    for length in range(50, 61):
-        close(
-            cache.attend(q, table, gain, bound=bound),
-            reference(q, k[:, :length], table, ids[:, :length], gain),
-        )
-        if length < 60:
-            cache.append(k[:, length : length + 1], ids[:, length : length + 1])
-
-
-def test_a_sorted_cache_lies_where_its_keys_lie():
-    _, k, _, ids, _ = Shape(B=1, T=1, S=20).tensors()
-    with torch.device("meta"):  # wherever else new tensors would go
-        cache = SortedCache(k, ids)
-    assert {x.device for x in (cache.keys, cache.tokens, cache.counts)} == {k.device}
-
-
-def test_a_sorted_cache_reads_one_row_a_run_and_says_when_it_is_full():
-    q, k, table, ids, _ = Shape(B=1, T=1, S=60, V=7).tensors()
-    cache = SortedCache(k, ids, room=2)
-    assert cache.runs == ids.unique().numel() and cache.counts.sum(-1).unique().tolist() == [60]
-    with pytest.raises(ValueError, match="room for 2 more tokens, got 3"):
-        cache.append(k[:, :3], ids[:, :3])
-    with pytest.raises(ValueError, match="one query a sequence, got 2"):
-        cache.attend(q.expand(1, 2, 2, 32), table)
-
-
 def test_counting_by_token_gives_the_same_bits_in_every_run():
-    shape = Shape(B=2, T=1, S=5000, V=50, H=4, G=4)
-    inputs = shape.tensors()
-    cache = SortedCache(*inputs[1:4:2])
-    for decode in (
-        lambda: gather_attention(*inputs, way="histogram"),
-        lambda: cache.attend(inputs[0], inputs[2]),
-    ):
-        first = decode()
-        assert all(torch.equal(decode(), first) for _ in range(5))
+    inputs = Shape(B=2, T=1, S=5000, V=50, H=4, G=4).tensors()
+    first = gather_attention(*inputs, way="histogram")
+    assert all(torch.equal(gather_attention(*inputs, way="histogram"), first) for _ in range(5))
 
 
 def test_rows_are_never_stored_the_largest_new_tensor_is_smaller_than_v():

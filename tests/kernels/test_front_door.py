@@ -438,7 +438,6 @@ importlib.util.find_spec = lambda name: None if name == "triton" else find(name)
 import torch
 from minimal.kernels import backward, decode, gather, histogram, reference
 from course import compiled, offload
-from evidence.bench import gpu
 torch.manual_seed(0)
 q, k = torch.randn(2, 1, 9, 2, 32)
 table = torch.randn(5, 2, 32, requires_grad=True)

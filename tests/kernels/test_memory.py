@@ -163,15 +163,3 @@ def test_tables_may_lie_in_a_file(tmp_path):
     assert torch.equal(bank.table(0)[local], table[ids])
     assert (tmp_path / "table").stat().st_size == 40 * 16 * 4
     assert bank.resident_bytes() == 1024 * 16 * 4
-
-
-def test_the_cost_of_offloading_is_the_distinct_tokens_once():
-    from evidence.bench.offload import offload_cost
-
-    found = offload_cost(length=3000, steps=10, layers=2, G=2, D=16, V=500)
-    assert found["prefill_bytes"] == found["distinct"] * 2 * 2 * 16 * 4
-    assert 0 <= found["step_bytes"] <= 2 * 2 * 16 * 4 < found["every_row_each_step_bytes"]
-    assert (
-        found["resident_bytes"] <= found["tables_bytes"]
-        and found["resident_bytes"] < found["v_cache_bytes"]
-    )

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from evidence.bench.decode import SortedCache
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.histogram import histogram_decode, rows_decode, shrink
 from minimal.kernels.reference import TOLERANCE, reference
@@ -47,14 +46,12 @@ def test_decoding_reads_slots(interpreter):
     q, k, table, slots, gain = given = slotted(T=1, S=90)
     right = reference(*given)
     rows, local = shrink(table, slots)
-    cache = SortedCache(k, slots)
     bound = (q.norm(dim=-1).max() * k.norm(dim=-1).max()).item() * 32**-0.5
     how = dict(causal=True, window=0, lengths=None, scale=32**-0.5)
     ways = dict(
         rows=rows_decode(*given),
         histogram=histogram_decode(*given),
         shrunk=histogram_decode(q, k, rows, local, gain),
-        sorted=cache.attend(q, table, gain),
         split=run_split(*given, None, True, 0, 32**-0.5, 3),
         bins=run_histogram(*given, bound=bound, **how),
     )

@@ -1,4 +1,4 @@
-"""Figures that everybody can read, drawn from the plans and equal to the committed ones."""
+"""Figures that everybody can read, drawn from the plans."""
 
 import re
 import subprocess
@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from course import figures, slim
-from course.drawings.__main__ import PICTURES, picture_bytes
 from course.source_map import (
     SOURCES,
     described,
@@ -17,10 +16,7 @@ from course.source_map import (
     tables_in_stream,
     value_matrices,
 )
-from evidence.lab import marks
-from evidence.lab.marks import FIGURES, MOVING
 from minimal.variants import PLANS, skeleton
-from tests.pictures import shown
 
 
 def test_show_keeps_the_alt_text_as_html(monkeypatch, capsys):
@@ -114,24 +110,6 @@ def test_the_map_tells_the_sources_of_the_frontier_apart():
     assert letters == ["", "Eγ", "nγ", "+e", "+n", "c·", "Σ", "⊙", "·"]
 
 
-@pytest.mark.parametrize("name", [*PICTURES, *MOVING])
-def test_the_committed_drawings_are_those_of_today(name):
-    today = picture_bytes((PICTURES | MOVING)[name]).decode()
-    committed = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
-    assert shown(today) == shown(committed), "make figures"
-
-
-def test_every_picture_is_shown_holds_its_alt_text_and_turns_dark_with_its_page():
-    pages = "".join(path.read_text(encoding="utf-8") for path in marks.marked_files())
-    for path in FIGURES.iterdir():
-        svg = path.read_text(encoding="utf-8")
-        assert f"figures/{path.name}" in pages
-        assert marks.alt_of(path.stem), path.name
-        asked = re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*)", svg, flags=re.S)
-        dark = r"\s*(svg > g \{ filter: invert|\.paper \{ fill: #1)"
-        assert len(asked) == 1 and re.match(dark, asked[0]), path.name
-
-
 def drawn(svg):
     """All that an SVG draws, in order: tag, words, style, and its places to a tenth."""
     told = dict(re.findall(r"\.(s\d+)\{([^}]*)\}", svg))
@@ -168,18 +146,6 @@ def test_a_hatch_that_comes_twice_is_drawn_once():
     small = slim.slim(svg)
     assert small.count("L1.23 2") == 60
     assert small.count('<use xlink:href="#w0" style="fill: none"/>') == 2
-
-
-def test_what_is_kept_as_a_file_is_a_figure_with_a_name(tmp_path, monkeypatch, capsys):
-    alt = 'A line of nothing over nothing: an empty pair of axes for a "test"'
-    for folder in ("", str(tmp_path)):
-        monkeypatch.setenv(figures.FOLDER, folder)
-        for name in ("", "kept"):
-            figures.show(figures.axes("A takeaway")[0], alt, name)
-        assert [path.name for path in tmp_path.iterdir()] == ["kept.svg"] * bool(folder)
-    monkeypatch.setattr(marks, "FIGURES", tmp_path)
-    assert marks.alt_of("kept") == alt
-    capsys.readouterr()
 
 
 def test_importing_the_package_leaves_the_heavy_ones_alone():

@@ -1,11 +1,15 @@
-"""Would a wrong number be noticed, wherever one of the records stands in prose?"""
+"""Would a wrong number be noticed, wherever one of the records stands in prose? And a figure?"""
 
 import re
 
 import pytest
 
+from course import figures
+from course.drawings.__main__ import PICTURES, picture_bytes
 from course.records import CHECKOUT, EVIDENCE
 from evidence.lab import marks
+from evidence.lab.marks import FIGURES, MOVING
+from tests.pictures import shown
 
 PRINTED = "the numbers of records stand in what its cells print and draw, none in its prose"
 SPOKEN = f"{PRINTED}; its notes speak numbers as words"
@@ -64,3 +68,33 @@ def test_the_findings_are_read_in_six_minutes():
     page = (EVIDENCE / "README.md").read_text(encoding="utf-8")
     seen = re.sub(r"<!--.*?-->|!\[.*?\]\(.*?\)", "", page, flags=re.S)
     assert len(seen.split()) <= 1500
+
+
+@pytest.mark.parametrize("name", [*PICTURES, *MOVING])
+def test_the_committed_drawings_are_those_of_today(name):
+    today = picture_bytes((PICTURES | MOVING)[name]).decode()
+    committed = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
+    assert shown(today) == shown(committed), "make figures"
+
+
+def test_every_picture_is_shown_holds_its_alt_text_and_turns_dark_with_its_page():
+    pages = "".join(path.read_text(encoding="utf-8") for path in marks.marked_files())
+    for path in FIGURES.iterdir():
+        svg = path.read_text(encoding="utf-8")
+        assert f"figures/{path.name}" in pages
+        assert marks.alt_of(path.stem), path.name
+        asked = re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*)", svg, flags=re.S)
+        dark = r"\s*(svg > g \{ filter: invert|\.paper \{ fill: #1)"
+        assert len(asked) == 1 and re.match(dark, asked[0]), path.name
+
+
+def test_what_is_kept_as_a_file_is_a_figure_with_a_name(tmp_path, monkeypatch, capsys):
+    alt = 'A line of nothing over nothing: an empty pair of axes for a "test"'
+    for folder in ("", str(tmp_path)):
+        monkeypatch.setenv(figures.FOLDER, folder)
+        for name in ("", "kept"):
+            figures.show(figures.axes("A takeaway")[0], alt, name)
+        assert [path.name for path in tmp_path.iterdir()] == ["kept.svg"] * bool(folder)
+    monkeypatch.setattr(marks, "FIGURES", tmp_path)
+    assert marks.alt_of("kept") == alt
+    capsys.readouterr()

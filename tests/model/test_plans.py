@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 import torch
 
-from evidence.lab import plans  # noqa: F401 whose twists of plans are then known
 from minimal.model import attention
 from minimal.model import cache as cache_module
 from minimal.model.attend import in_one_call

@@ -22,9 +22,6 @@ import pytest
 import torch
 
 from course import compiled
-from evidence.bench import rented
-from evidence.lab import claims
-from evidence.measured import bypass_seeds
 from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.bench import __main__ as speed
@@ -35,6 +32,7 @@ from minimal.data import corpora, files, results
 from minimal.tasks import core
 from minimal.train import main as train
 from minimal.training import checkpoint, loop
+from tests.lab.writers import of_the_lab
 from tests.training.toys import TEXT
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -82,14 +80,6 @@ def fake_compiled(patch):
     return lambda at: compiled.main(["--out", at])
 
 
-def fake_rented(patch):
-    """Its file has a name of its own in the folder that is asked for."""
-    patch.setattr(rented, "FILE", "x")
-    patch.setattr(rented, "plan_in_words", lambda session: "")
-    patch.setattr(rented, "carry_out", lambda session: session.keep(dict(part="x", n=1)))
-    return lambda at: rented.main(["--dry", "--out", os.path.dirname(at)])
-
-
 def fake_evidence(patch):
     def one(grid, path, command, until):
         run = next(grid.runs())
@@ -104,28 +94,6 @@ def fake_evidence(patch):
     patch.setattr(comparison.intervals, "paired", lambda *_, **__: [])
     words = "--size smoke --vocab 300 --batch 4 --plans gqa --match steps --budget 2 --seeds 0"
     return lambda at: compare_command.main([*words.split(), "--out", at])
-
-
-def fake_bypass(patch):
-    patch.setattr(bypass_seeds, "header_of", lambda settings: dict(OLD, settings=settings))
-    row = dict(plan="standard", size="2x32", seed=0, f1=1.0, seconds=1.0)
-    patch.setattr(bypass_seeds, "run", lambda *cell, **changes: (row, 1))
-    patch.setattr(bypass_seeds, "table", lambda rows: (None, {}))
-    words = "--plans standard --sizes 2x32 --seeds 1 --threads 1 --out".split()
-    return lambda at: bypass_seeds.main([*words, at])
-
-
-def fake_claims(patch):
-    """Its files have their places; here they are others."""
-    patch.setattr(claims, "verdicts", lambda: {})
-    patch.setattr(claims, "page", lambda told: "a page")
-
-    def call(at):
-        patch.setattr(claims, "VERDICTS", pathlib.Path(at))
-        patch.setattr(claims, "PAGE", pathlib.Path(at).with_name("page.md"))
-        claims.main([])
-
-    return call
 
 
 def fake_grade(patch):
@@ -157,13 +125,11 @@ COMMANDS = dict(
     core=(fake_core, json.dumps(OLD | dict(command="python -m minimal.tasks.core")).encode()),
     bench=(fake_speed, EVIDENCE),
     compiled=(fake_compiled, EVIDENCE),
-    rented=(fake_rented, EVIDENCE),
     compare=(fake_evidence, json.dumps(OLD | dict(what="steps-matched at 2", rows=[])).encode()),
-    bypass_seeds=(fake_bypass, json.dumps(OLD | dict(settings=None)).encode()),
-    claims=(fake_claims, None),
     grade=(fake_grade, b'{\n "score": 3'),
     gradescope=(fake_gradescope, None),
     train=(fake_train, b'{"step": 1}\n'),
+    **of_the_lab(OLD),
 )
 
 
@@ -287,7 +253,7 @@ def test_nothing_an_empty_file_and_what_it_wrote_before_are_written(name, place,
     call(str(at))
     once = at.read_bytes()
     assert once and not list(place.glob(".*.part"))
-    if name in ("evidence", "bypass_seeds", "rented", "train"):
+    if name in ("bypass_seeds", "rented", "train"):
         return  # what goes on with its file has tests of its own
     at.write_bytes(b"")
     call(str(at))
