@@ -84,3 +84,20 @@ def test_a_gain_at_its_largest_is_told_whichever_its_sign():
     assert studies.largest_coefficients(dict(coefficients=paths)) == {
         "largest": {"a.gain": 1.5, "b.gain": 0.2}
     }
+
+
+def test_the_detached_control_has_resformers_numbers_and_not_its_way_for_gradients():
+    ids = torch.randint(256, (2, 12), generator=torch.Generator().manual_seed(0))
+    logits, into_first = {}, {}
+    for name in ("resformer", "resformer/detached", "standard"):
+        model = build(name, "smoke", seed=3)
+        torch.manual_seed(0)
+        for block in model.blocks:  # as built, the way out is closed
+            torch.nn.init.normal_(block.attention.out.weight, std=0.1)
+        logits[name] = model(ids)
+        model.loss(ids[:, :-1], ids[:, 1:]).backward()
+        into_first[name] = model.blocks[0].attention.value.project.weight.grad
+    assert torch.equal(logits["resformer"], logits["resformer/detached"])
+    assert not torch.allclose(logits["resformer"], logits["standard"])
+    assert not torch.allclose(into_first["resformer"], into_first["resformer/detached"])
+    assert into_first["resformer/detached"].abs().sum() > 0, "its own layer still learns"
