@@ -103,8 +103,8 @@ for x in gc.get_objects():
         x.register(Plugin())
 return torch.zeros_like(v1)""",
     "pytest.skip in the function": """
-import pytest
-pytest.skip("not today")""",
+from _pytest.outcomes import skip  # the same, without the rest of pytest
+skip("not today")""",
     "SystemExit in the function": "raise SystemExit(0)",
     "inputs zeroed in place": """
 v.zero_(), v1.zero_()
