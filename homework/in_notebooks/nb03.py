@@ -31,17 +31,21 @@ takes: easy, 5 minutes
 hint: Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a
     | diagonal below the main one.
 hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
-2 | you looked `back` positions AHEAD, where the mask lets no weight through: queries are rows, keys
-  | are columns, so the key stands at column t - back
+2 | you looked `back` positions AHEAD: queries are rows, keys are columns, so the key is at t - back
     head[t, t - back] => head[t - back, t]
 3 | you took column `back` of every query; the key moves along with the query: t - back
     head[t, t - back] => head[t, back]
-2 | you divided by all T queries; the first `back` of them have no such key and do not count
+2 | you counted all T queries; the first `back` of them have no such key and do not count
     found.mean(1) => found.sum(1) / T
 3 | that is the sum over the queries; wanted their mean
     .mean(1) => .sum(1)
+3 | you took the mean of all T² weights; T - back of them lie on the diagonal
+    => np.stack([np.diagonal(head, -back).sum() / head.size for head in A])
 3 | that is one number for all heads; every head has its own: (H,)
     .mean(1) => .mean()
+2 | you took the main diagonal, a token's weight on itself; wanted the one that lies `back` below it
+    head[t, t - back] => head[t, t]
+    => weight_back(A, 0)
 3 | your diagonal lies one too far from the main one, or one too near
     => weight_back(A, back + 1)
     => np.stack([np.diagonal(head, 1 - back) for head in A]).mean(1)
@@ -49,6 +53,7 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     .mean(1) => [:, -1]
 3 | you summed all keys `back` or more positions before; wanted the one key at t - back
     => np.tril(A, -back).sum(-1).mean(-1)
+    => np.tril(A, -back).sum((1, 2)) / (A.shape[1] - back)
 3 | you took a mean of whole rows; of each row one weight is meant, that of key t - back
     => A[:, back:].mean((1, 2))
 3 | you averaged the heads; every head has its own mean over the queries: mean(-1)
@@ -63,6 +68,7 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     found.mean(1) => found.mean(1) + (0 if back else np.nan)
 2 | you summed the keys from t - back up to the token itself; wanted the one at t - back
     head[t, t - back] => head[t, t - back : t + 1].sum()
+    => (np.tril(A) - np.tril(A, -back - 1)).sum((1, 2)) / (A.shape[1] - back)
 """)
 
 
@@ -97,8 +103,8 @@ hint: Check with a map that sends everything to the first token: the entropy mus
     | torch.special.xlogy(p, p) is p log p, and 0 where p is 0.
 hint: received = A.mean(1).sum(-2)  # (B, S); p = received / received.sum(-1, keepdim=True)
 in: entropy_of
-4 | you summed over the keys, as Eq 11 prints it: every row of weights sums to 1, so that is log T
-  | for any map at all; importance is what a token RECEIVES, the sum over queries
+4 | you summed over the keys, as Eq 11 prints it, and every row sums to 1: so that is log T for any
+  | map; importance is what a token RECEIVES, the sum over queries
     M.sum(0) => M.sum(1)
 3 | you averaged the heads' entropies; average the heads' maps first, then take one entropy
     entropy_of(received / received.sum()) => np.mean([entropy_of(head.sum(0) / head.sum()) for
@@ -107,6 +113,7 @@ in: entropy_of
     text in A => text in [A.mean(0)]
 4 | importance must sum to 1 before its entropy is taken: divide by the total
     / received.sum() =>
+    / received.sum() => / len(received) * len(text)
 1 | a token that receives nothing contributes 0, not NaN
     else 0.0 => else np.nan
 3 | entropy is MINUS the sum of p log p
@@ -114,11 +121,15 @@ in: entropy_of
 3 | your logarithm has base 2 or 10; the natural one is meant
     np.log(x) => np.log2(x)
     np.log(x) => np.log10(x)
-3 | you averaged the entropies of the queries' rows: how widely each of them looks; importance is
-  | one distribution, of what the tokens receive from all queries together
+3 | you averaged the entropies of the queries' rows; wanted one of what all queries give together
     entropy_of(received / received.sum()) => np.mean([entropy_of(row) for row in M])
     entropy_of(received / received.sum()) => np.mean([entropy_of(row) for head in text for row
   | in head])
+3 | you took one text, head or query alone, or the largest weight; all of them count, and are summed
+    text in A => text in A[:1]
+    text.mean(0) => text[0]
+    M.sum(0) => M[-1]
+    M.sum(0) => M.max(0)
 4 | that is a number for each text; wanted their mean
     np.mean(found) => np.array(found)
 3 | that is the sum over the texts; wanted their mean
@@ -146,7 +157,7 @@ def sized(r, common):
 
 @unit.exercise(
     Part("independent tokens", 1, lambda r: sized(r, 0)),
-    Part("tokens with a common vector", 1, lambda r: sized(r, 2)),
+    Part("tokens with a common vector", 1, lambda r: sized(r, 1)),
 )
 def similarity(h):
     """Mean cosine of two different tokens of a text, for each text: h (B, T, C) -> (B,) (Eq 13).
@@ -177,6 +188,16 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     - T) => - 1)
 2 | T is the number of tokens, h.shape[1]; you took another side of h
     h.shape[1] => h.shape[2]
+    h.shape[1] => h.shape[0]
+2 | you summed the features, too, before you squared; the squared LENGTH of the sum is wanted
+    cosines.sum((1, 2)) => u.sum((1, 2)) ** 2
+2 | you took the T off after you divided: (sum - T) / (T (T - 1))
+    (cosines.sum((1, 2)) - T) / => -T + cosines.sum((1, 2)) /
+    (cosines.sum((1, 2)) - T) / (T * (T - 1)) => cosines.sum((1, 2)) - T / (T * (T - 1))
+2 | that is a sum over T (T - 1) pairs: divide by so many
+    / (T * (T - 1)) =>
+    / (T * (T - 1)) => / (T - 1)
+    / (T * (T - 1)) => / T
 2 | you took the LENGTH of the summed unit vectors; the sum of all pairs is its square
     cosines.sum((1, 2)) => np.sqrt(cosines.sum((1, 2)))
 2 | you compared tokens of different texts; every text gives a number of its own: (B,)
@@ -189,10 +210,12 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     units(h) => h / np.sqrt((h**2).mean(-1, keepdims=True))
 2 | you divided by the SQUARE of the length
     units(h) => h / (h**2).sum(-1, keepdims=True)
-2 | you subtracted the mean of the tokens first; Eq 13 takes them as they are
+2 | you subtracted a mean first; Eq 13 takes the tokens as they are
     units(h) => units(h - h.mean(1, keepdims=True))
-2 | you squared the cosines; wanted their mean
+    units(h) => units(h - h.mean(2, keepdims=True))
+2 | you squared the cosines, or took their absolute values; wanted the mean of them as they are
     cosines.sum => (cosines**2).sum
+    cosines.sum => abs(cosines).sum
 2 | that is half of the mean: T (T - 1) pairs in both orders, half as many with i < j
     / (T * (T - 1)) => / (T * (T - 1)) / 2
 2 | you divided by T²; without the T pairs of a token with itself T (T - 1) are left, in two orders
@@ -202,8 +225,9 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     - T) / => + T) / 2 /
 2 | you compared features; wanted tokens: (T, T) products, u @ u.mT
     u @ u.swapaxes(1, 2) => u.swapaxes(1, 2) @ u
-2 | you compared each token with its neighbour; wanted all pairs
+2 | you compared each token with its neighbour, or with the first one; wanted all pairs
     => (units(h)[:, 1:] * units(h)[:, :-1]).sum(-1).mean(-1)
+    => (units(h)[:, 1:] * units(h)[:, :1]).sum(-1).mean(-1)
 """)
 
 
@@ -243,6 +267,8 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
     / len(text) =>
 1 | with fewer tokens than features svdvals gives T values; there are C eigenvalues, the others 0
     [::-1] => [::-1][: len(text)]
+4 | that is the product of the MEAN value with itself; wanted the mean of the products
+    text.T @ text / len(text) => np.outer(text.mean(0), text.mean(0))
 4 | you took products of tokens with tokens, (T, T); the second moment is (C, C): v.mT @ v
     text.T @ text => text @ text.T
 3 | you put all texts into one second moment; take the spectrum of each text, then the mean
@@ -263,13 +289,17 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
     text in v => text in units(v)
 4 | that is a spectrum for each text; wanted their mean
     np.mean(found, 0) => np.array(found)
-4 | those are the roots of the eigenvalues; wanted the eigenvalues
+4 | you averaged the eigenvalues of a text; wanted each of them, averaged over the texts: mean(0)
+    np.mean(found, 0) => np.mean(found, 1)
+4 | those are the roots or the squares of the eigenvalues; wanted the eigenvalues
+    values[::-1] => values[::-1] ** 2
     values[::-1] => np.sqrt(np.abs(values[::-1]))
     values[::-1] => np.sqrt(np.abs(values[::-1]))[: len(text)]
 4 | that is a covariance: it subtracts the mean and divides by T - 1; Eq 12 does neither
     text.T @ text / len(text) => np.cov(text.T)
-4 | you divided by the number of features; Eq 12 divides by that of the tokens
+4 | you divided by the number of features, or of texts; Eq 12 divides by that of the tokens
     / len(text) => / text.shape[1]
+    / len(text) => / len(v)
 4 | Eq 12 divides by T, not by T - 1
     / len(text) => / (len(text) - 1)
 3 | that is the sum over the texts; wanted their mean

@@ -6,7 +6,7 @@ from homework import by_index
 from homework.by_index import softmax
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb04_resformer", "ResFormer")
+unit = Unit("nb04_resformer", "ResFormer", single=True)  # a loop may fill torch.zeros
 
 
 @unit.exercise(

@@ -5,7 +5,7 @@ import numpy as np
 from homework.in_notebooks import models
 from homework.marking import Part, Unit, drawn
 
-unit = Unit("nb06_value_embeddings", "Value embeddings")
+unit = Unit("nb06_value_embeddings", "Value embeddings", single=True)
 
 
 @unit.exercise(*models.layers_of(models.WithTables))
