@@ -7,6 +7,7 @@ gradient through it, the gradient has to be right, too.
 """
 
 import functools
+import inspect
 
 import torch
 
@@ -17,7 +18,7 @@ from homework.in_notebooks import models
 LEARNS = {
     "nb01": ("attention", "turn", "add_tile"),
     "nb02": ("norm", "mlp", "forward", "value"),
-    "nb04": ("resformer_values", "two_layer_attention"),
+    "nb04": ("resformer_values", "two_layer_attention", "neutreno", "learned_mix"),
     "nb05": ("value", "shared_heads"),
     "nb06": ("value", "with_table", "enter_layer", "gated_value"),
     "nb07": ("by_pairs", "two_streams", "folded"),
@@ -32,7 +33,8 @@ STAY = (
     "stay with tensors from what you are given to what you return (lists, NumPy, .item(), "
     ".detach() and torch.no_grad() cut the way back)"
 )
-CUT = f"no gradient comes back through your answer, and this notebook takes one: {STAY}"
+CUT = f"no gradient comes back through your answer, so nothing could learn through it: {STAY}"
+UNREACHED = f"no gradient comes back to {{}}, which then could not learn: {STAY}"
 ANOTHER = (
     "the gradient that comes back through your answer is not that of its numbers: norm and mask "
     f"nothing that came normed or masked, and {STAY}"
@@ -47,8 +49,8 @@ ENDLESS = (
 )
 STEEP = 1e6  # where a gradient is steeper, as that of a norm at a vector of zeros, its eps decides
 IN_PLACE = (
-    "no gradient can come back through your answer, and this notebook takes one: a line changes "
-    "in place (+=, x[…] = …, x.add_) what the way back needs; x = x + … makes a new tensor"
+    "no gradient can come back through your answer, so nothing could learn through it: a line "
+    "changes in place (+=, x[…] = …, x.add_) what the way back needs; x = x + … makes a new tensor"
 )
 
 
@@ -168,10 +170,24 @@ def no_way_back(function, own, inputs, numbers=False):
         return CUT
     if not all(x.isfinite().all() for x in given):
         return ENDLESS
+    pairs = zip(owners(own, inputs), given, wanted)
+    if missed := {name for name, x, y in pairs if not x.any() and (y.abs() > 1e-3).any()}:
+        return UNREACHED.format(" and ".join(sorted(missed)))
     given, wanted = (torch.cat([x.flatten() for x in each]) for each in (given, wanted))
     plain = wanted.abs() < STEEP
     apart = ((given - wanted).abs() * plain).max()
     return ANOTHER if apart > 1e-2 * (wanted.abs() * plain).max() else ""
+
+
+def owners(own, inputs):
+    """Which input each gradient belongs to, in words."""
+    found = []
+    for name, x in zip(inspect.signature(own).parameters, copies(inputs)):
+        weights = []
+        models.learning(x, weights)
+        found += [f"`{name}`"] * (torch.is_tensor(x) and x.is_floating_point())
+        found += [f"a weight of `{name}`"] * len(weights)
+    return found
 
 
 def gradients(function, inputs, numbers=False):

@@ -19,7 +19,7 @@ def resformer_values(V):
     return (V[-1] + V[0]) / 2
 
 
-unit.mistakes("""
+unit.mistakes(r"""
 takes: easy, 3 minutes
 hint: V[-1] is what this layer made itself. Which of the others is the first layer's?
 hint: (V[-1] + V[0]) / 2
@@ -27,10 +27,16 @@ hint: (V[-1] + V[0]) / 2
     V[0] => V[-2]
 2 | that is the mean of all layers so far (Eq 5); Eq 7 takes two, this layer's and the first one's
     => V.mean(0)
-3 | you added the two; Eq 7 takes half of each
+3 | the two are added with other weights in yours; Eq 7 takes HALF of each
     / 2 =>
+    / 2 => / 4
+    / 2 => / 2**0.5
+2 | you mixed from layer to layer; Eq 7 mixes once, with what the FIRST layer made itself
+    => v = V[0]\nfor x in V[1:]:\n    v = (x + v) / 2\nreturn v
 3 | those are the first layer's values alone, as in SVFormer; this layer's own are the other half
     => V[0]
+3 | V[-1:] keeps the axis of layers; V[-1] is one layer's values, (B, T, H, D)
+    => (V[-1:] + V[:1]) / 2
 3 | V[1] is the SECOND layer's; the first layer's values are V[0]
     V[0] => V[1]
 3 | only one of the two is halved: put brackets around the sum
@@ -75,13 +81,10 @@ def two_layer_attention(q, k, v, k_m, v_m):
 
 unit.mistakes("""
 takes: medium, 10 minutes
-hint: Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and the
-    | values likewise. The scores are (B, H, T, 2 T).
+hint: Put keys side by side along the positions, torch.cat([k, k_m], 1): scores are (B, H, T, 2 T).
 hint: The mask is the causal one, twice side by side: torch.cat([seen, seen], -1).
-hint: From there on it is attention as in notebook 01: divide by the root, hide, softmax over all 2
-    | T, einsum with the values.
-2 | you took a softmax for each layer and averaged; Eq 2 has ONE softmax over the keys of both, so
-  | one layer can win more than half
+hint: Then as in notebook 01: divide by the root, hide, softmax over all 2 T, einsum with values.
+2 | you averaged two softmaxes; Eq 2 has ONE over the keys of both, so one layer can win
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3) / 2
 3 | your mask covers the keys of layer n only: the future leaks in through those of layer m
     [seen, seen] => [seen, np.ones((T, T))]
@@ -89,6 +92,11 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
     => by_index.causal_attention(q, k, (v + v_m) / 2)
 2 | layer n's keys met layer m's values
     [v, v_m] => [v_m, v]
+3 | the keys of both layers met the same layer's values; v goes with k, v_m with k_m
+    [v, v_m] => [v, v]
+    [v, v_m] => [v_m, v_m]
+3 | your heads share one map, made of all of them; each head has its own
+    np.einsum("bthd,bshd->bhts", q, keys) => np.einsum("bthd,bshd,g->bgts", q, keys, [1, 1])
 3 | your scores are not divided by the square root of the head's width
     / np.sqrt(D) =>
 3 | your queries also see the keys after them
@@ -103,14 +111,14 @@ hint: From there on it is attention as in notebook 01: divide by the root, hide,
     [seen, seen] => [np.ones((T, T)), seen]
 3 | you added two attentions, so weights sum to 2: Eq 2 has ONE softmax over the keys of both
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3)
-3 | you divided the scores by D; wanted its root
+3 | scores are divided by the ROOT of D; you divided by D, or multiplied
     np.sqrt(D) => D
+    / np.sqrt(D) => * np.sqrt(D)
 3 | you added the keys, and the values, of both layers; they stand side by side, 2 T of them
     => by_index.causal_attention(q, k + k_m, v + v_m)
 2 | you averaged the keys, and the values, of both layers; they stand side by side, 2 T of them
     => by_index.causal_attention(q, (k + k_m) / 2, (v + v_m) / 2)
-3 | you hid the future after the softmax, so the weights that are left do not sum to 1: put -inf on
-  | the scores before it
+3 | you hid the future after the softmax; with -inf on the scores before it, weights sum to 1
     softmax(scores), values => softmax(np.einsum("bthd,bshd->bhts", q, keys) / np.sqrt(D)) *
   | np.concatenate([seen, seen], 1), values
 3 | your queries do not see a key at their own position: it is no future
@@ -160,9 +168,17 @@ hint: … + lam * (v1 - v)
     => np.einsum("bhts,bshd->bthd", A, v + lam * (v1 - v))
 3 | you added lam V_1 and forgot to take lam V_n away
     (v1 - v) => v1
-2 | your map carries the values the other way: queries are its rows (t), keys its columns (s), and
-  | the sum runs over s: "bhts,bshd->bthd"
+2 | your map is turned round: its columns (s) are keys, and the sum runs over them
     bhts,bshd => bhst,bshd
+2 | your map moves no values: the sum over s is of A[t, s] v[s], "bhts,bshd->bthd"
+    bhts,bshd => bhts,bthd
+2 | A is a map already: no softmax is asked for
+    A, v) => softmax(A), v)
+2 | your heads share one map, a mean; each head has its own
+    A, v) => 0 * A + A.mean(1, keepdims=True), v)
+3 | (A - lam I) stands on V_n alone; it carries V_1, too, in yours
+    => neutreno(A, v + lam * v1, 0 * v1, lam)
+    => neutreno(A, v + v1, 0 * v1, lam)
 2 | you took lam times the OUTPUT away; (A - lam I) V_n takes lam V_n, past the map
     (v1 - v) => (v1 - y)
 2 | your map carries V_1, too; lam V_1 goes PAST the map
@@ -171,8 +187,6 @@ hint: … + lam * (v1 - v)
     lam * (v1 - v) => lam * v1 - lam
 3 | your v and v1 are in each other's place
     => neutreno(A, v1, v, lam)
-3 | heads stand before positions in yours: wanted (B, T, H, D)
-    => neutreno(A, v, v1, lam).swapaxes(1, 2)
 3 | lam stands on I alone: (A - lam I), not lam (A - I)
     return y + lam * (v1 - v) => return lam * (y + v1 - v)
 3 | lam multiplies both, what is added and what is taken away: lam V_1 - lam V_n
@@ -201,11 +215,12 @@ def learned_mix(v, v1, a, b):
 
 unit.mistakes("""
 takes: easy, 3 minutes
-hint: The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: which
-    | shape must a have?
+hint: v is (B, T, H, D). Broadcasting lines up the LAST dimensions: which shape must a (H,) have?
 hint: a[:, None] * v + b[:, None] * v1
-2 | your shares run along the features D; there is one for each head: a[:, None]
+2 | your shares run along the features D; there is one for each head: a[:, None], b[:, None]
     => a * v + b * v1
+    b[:, None] => b
+    a[:, None] => a
 3 | a belongs to this layer's values, b to those of the first
     => b[:, None] * v + a[:, None] * v1
 3 | you divided the sum; the shares are used as they were learned, whatever they sum to
@@ -222,8 +237,12 @@ hint: a[:, None] * v + b[:, None] * v1
     => learned_mix(v, v1, softmax(a), softmax(b))
 3 | your a multiplies V_1, too; it stands on this layer's values alone
     b[:, None] => (a * b)[:, None]
-3 | the two are added; you took the difference
+3 | the two are ADDED: no difference and no product
     + b => - b
-3 | both of your terms take V_1; a stands on this layer's values
+    + b => * b
+3 | both of your terms take the same values; wanted a V_n + b V_1
     a[:, None] * v + => a[:, None] * v1 +
+    * v1 => * v
+3 | heads stand first in yours: torch.stack(…, 2) puts them where they belong
+    => np.moveaxis(learned_mix(v, v1, a, b), 2, 0)
 """)

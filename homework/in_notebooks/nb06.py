@@ -81,7 +81,7 @@ def look_up(r, weights):
 @unit.exercise(Part("weights of one", 1, look_up(False)), Part("other weights", 1, look_up(True)))
 def with_table(v, table, ids, a, b):
     """a v + b E[id]: values v (B, T, H, D), a table of one row a token (V, H, D), ids (B, T), two
-    numbers -> (B, T, H, D).
+    numbers, which may be tensors that learn -> (B, T, H, D).
     """
     out = np.zeros(v.shape)
     for text, t in np.ndindex(*ids.shape):
@@ -140,7 +140,7 @@ def streams(r, skip):
 )
 def enter_layer(x, x0, early, r, z, w):
     """What a layer reads. First the skip: w times an earlier layer's output is added to the stream.
-    Then the mixin: r times that, plus z times x0. Three streams (B, T, C), three numbers.
+    Then the mixin: r times that, plus z times x0. Streams (B, T, C), numbers that may learn.
     """
     out = np.zeros(x.shape)
     for i in np.ndindex(*x.shape):

@@ -42,8 +42,7 @@ unit.mistakes(r"""
 takes: medium, 8 minutes
 hint: chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?
 hint: Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to 0.135.
-hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen piece
-    | reads; torch.where(chosen, ids, -100) are the targets.
+hint: A chosen piece reads torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)).
 2 | 80 and 10 % are meant of the chosen 15 %: below 0.12 hides, below 0.135 swaps, below 0.15 leaves
     dice < 0.135 => dice < 0.13
     dice < 0.12 => dice < 0.8
@@ -55,8 +54,7 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     np.where(chosen, ids, -100) => ids
 2 | your targets hold what the model reads; it has to guess what stood there before
     np.where(chosen, ids => np.where(chosen, inputs
-2 | you sorted the dice and took a share of the pieces; each piece is decided by its own die alone:
-  | below 0.15 it is chosen
+2 | you sorted the dice and took a share of the pieces; each is decided by its own die: below 0.15
     chosen = => dice = np.where(ordinary, dice, 1).argsort(1).argsort(1) + 0.5\ndice = dice /
   | ordinary.sum(1, keepdims=True)\nchosen =
 1 | [CLS] and [SEP] are never chosen: look at `ordinary`
@@ -69,8 +67,12 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
     -100 => 0
 2 | hidden and swapped have changed places: the lowest 80 % read the mask
     mask, np.where(swapped, others, => others, np.where(swapped, mask,
-2 | every chosen piece is a target, one that is swapped and one that stays, too
+2 | your targets say where; wanted are the pieces that stood there, and -100 elsewhere
+    np.where(chosen, ids, -100) => chosen
+2 | every chosen piece is a target: one that is hidden, one that is swapped and one that stays
     np.where(chosen, ids => np.where(chosen & (inputs != ids), ids
+    np.where(chosen, ids => np.where(chosen & (inputs == ids), ids
+    np.where(chosen, ids => np.where(hidden | chosen & ~swapped, ids
     np.where(chosen, ids => np.where(hidden, ids
 2 | your targets are the wrong way round: -100 stands where a piece is NOT chosen
     ids, -100 => -100, ids
@@ -89,20 +91,22 @@ hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is 
 1 | [CLS] and [SEP] stay in the inputs as well: hide and swap only what is chosen
     chosen & (dice < 0.12), chosen & (dice < 0.135) => dice < 0.12, dice < 0.135
     chosen & (dice < 0.135) => (chosen | (dice > 0.12)) & (dice < 0.135)
-2 | you hid the HIGHEST 80 % of the range; the lowest 80 % are hidden
+2 | you hid another 80 % of the range; the LOWEST 80 % are hidden
+    chosen & (dice < 0.12) => chosen & (dice < 0.135) & (dice >= 0.015)
     dice < 0.12 => dice >= 0.03
     and: dice < 0.135 => dice >= 0.015
 """)
 
 
 @drawn
-def peaks(r, begins, ends):
-    """Scores of twelve positions: a question, a passage from 3 to 9, and what stands behind it."""
+def peaks(r, begins, ends, passage=range(3, 10)):
+    """Scores of twelve positions: a question, a passage from 3 to 9, and what stands behind it; or
+    all of them are the passage."""
     begin, end = 0.1 * r.normal(size=(2, 12)) - 5
-    inside, shift = np.isin(np.arange(12), range(3, 10)), int(r.integers(0, 2))
+    inside, shift = np.isin(np.arange(12), passage), int(r.integers(0, 2))
     for scores, bumps in ((begin, begins), (end, ends)):
         for place, height in bumps:
-            scores[place + (shift if place > 2 else 0)] += height
+            scores[place + (shift if 3 < place < 8 else 0)] += height
     return begin, end, inside
 
 
@@ -113,6 +117,16 @@ def peaks(r, begins, ends):
         [peaks([(7, 4), (4, 2)], [(5, 4), (8, 1)]), peaks([(6, 4)], [(4, 3), (7, 2)])],
     ),
     Part("an answer of one word", 1, peaks([(5, 4)], [(5, 4)])),
+    Part(
+        "an answer at the edge",
+        1,
+        [
+            peaks([(3, 4)], [(9, 4)]),
+            peaks([(0, 4)], [(11, 4)], range(12)),
+            peaks([(3, 4)], [(3, 4)], range(3, 5)),
+            peaks([(11, 4)], [(11, 4)], range(12)),
+        ],
+    ),
     Part(
         "peaks outside the passage",
         1,
@@ -136,38 +150,48 @@ def best_pair(begin, end, inside):
 
 unit.mistakes(r"""
 takes: medium, 8 minutes
-hint: All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of its
-    | entries are answers?
-hint: An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all
-    | others.
+hint: All pairs: begin[:, None] + end[None] is (T, T), rows for beginnings. Which are answers?
+hint: Those where inside[:, None] & inside[None], and last >= first: put -inf on all others.
 hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
-3 | the best beginning was taken first, and the place of the end counted from it: add it
+4 | you counted the place of the end from the beginning; wanted its place among all T
+    return first, last => return first, last - first
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first, first:].argmax())
-2 | both ends are one place in yours: an answer may end behind its beginning
+4 | `last` is the last word's own place, no slice's end behind it
+    return first, last => return first, last + 1
+1 | you left out the first or the last place, of all or of the passage: range(a, b) ends before b
+    np.where(fits => np.where(fits & (np.arange(len(end)) < len(end) - 1)
+    np.where(fits => np.where(fits & (np.arange(len(end)) < inside.nonzero()[0][-1])
+    np.where(fits => np.where(fits & (np.arange(len(end)) > 0)[:, None]
+    np.where(fits => np.where(fits & (np.arange(len(end)) > inside.argmax())[:, None]
+3 | both ends are one place in yours: an answer may end behind its beginning
     np.triu(inside[:, None] & inside) => np.diag(inside)
-3 | those are places in the passage; wanted the places among all T, as in begin and end
+4 | those are places in the passage; wanted the places among all T, as in begin and end
     return first, last => return first - inside.argmax(), last - inside.argmax()
 1 | your answer lies outside the passage; both of its ends must be inside
     inside[:, None] & inside => np.ones((len(end), len(end)), bool)
-1 | an answer may be one word long: last >= first, not >
+    inside[:, None] & inside => (np.arange(len(end)) >= inside.argmax())[:, None] & (inside | True)
+2 | an answer may be one word long: last >= first, not >
     & inside) => & inside, 1)
-1 | you took the best of one end first, then the best other end for it; another pair may have the
-  | larger SUM: look at all pairs
+1 | you chose one end first, then the other end for it; of all PAIRS another has a larger sum
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first].argmax())
     first, last = divmod(int(scores.argmax()), len(end)) => last = int(np.where(inside, end,
   | -np.inf).argmax())\nfirst = int(scores[:, last].argmax())
-3 | your answer is (0, 0), no answer at all: scores may all be negative, and then a 0 would win;
-  | what is no answer gets -inf, and the LARGEST sum is wanted
+4 | what is no answer has a score of 0 in yours, and that beats scores below zero: give it -inf
     -np.inf => 0.0
-2 | begin and end have changed places: begin[first] + end[last]
+    + end, -np.inf => + end, np.where(np.tri(len(end), k=-1), 0, -np.inf)
+    begin[:, None] + end => (begin * inside)[:, None] + end * inside
+    and: inside[:, None] & inside => np.ones((len(end), len(end)), bool)
+4 | you always answer (0, 0): scores may all be negative, so the best of them begins at -inf, not 0
+    => 0, 0
+3 | begin and end have changed places: begin[first] + end[last]
     begin[:, None] + end => end[:, None] + begin
-2 | last is not BEFORE first; you kept the pairs the other way round
+3 | last is not BEFORE first; you kept the pairs the other way round
     np.triu => np.tril
-3 | the largest SUM of the two scores is wanted, with their signs: no product, no abs
+4 | the largest SUM of the two scores is wanted, with their signs: no product, no abs
     begin[:, None] + end => begin[:, None] * end
 1 | one end lies outside the passage: BOTH must be inside
     inside[:, None] & inside => inside[:, None] | inside
@@ -211,41 +235,45 @@ unit.mistakes(r"""
 takes: easy, 5 minutes
 hint: Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.
 hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
-1 | a word that both have twice counts twice: compare bags (collections.Counter), not sets
+1 | of every word the SMALLER of its two counts is common: bags (collections.Counter), no sets
     common = => said, wanted = set(said), set(wanted)\ncommon =
+    (Counter(said) & Counter(wanted)).total() => len(set(said) & set(wanted))
+    (Counter(said) & Counter(wanted)).total() => sum(word in wanted for word in said)
+    (Counter(said) & Counter(wanted)).total() => sum(word in said for word in wanted)
+    (Counter(said) & Counter(wanted)).total() => sum(said.count(word) for word in wanted)
+    (Counter(said) & Counter(wanted)).total() => sum(min(x.count(w) for x in (said, wanted)) for w
+  | in said)
+    (Counter(said) & Counter(wanted)).total() => sum(n - 1 for n in Counter(said + wanted).values())
 2 | yours is precision, the share of the said words that are right; F1 is 2 c / (p + g)
     2 * common / (p + g) => common / p
 2 | yours is recall, the share of the wanted words that were said; F1 is 2 c / (p + g)
     2 * common / (p + g) => common / g
-2 | you divided by the words that occur in either; F1 divides by p + g and doubles c
+2 | you divided by something else; F1 is 2 c / (p + g), with all words of both
     2 * common / (p + g) => common / (Counter(said) | Counter(wanted)).total()
+    2 * common / (p + g) => common / max(p, g)
+    2 * common / (p + g) => common / (p * g) ** 0.5
+    (p + g) => (p * g)
+    (p + g) => (p + g - common)
+2 | `//` leaves no fraction: divide with /
+    2 * common / (p + g) => 2 * common // (p + g)
 1 | two empty answers have no word in common: in the scorer of SQuAD v1 their F1 is 0
     else 0.0 => else float(said == wanted)
 2 | 2 c / (p + g): the factor 2 is missing
     2 * common => common
 2 | you averaged precision and recall; F1 is 2 c / (p + g), their harmonic mean
     2 * common / (p + g) => (common / p + common / g) / 2
-1 | a word counts at most as often as it was said AND as often as it is wanted
-    (Counter(said) & Counter(wanted)).total() => sum(word in wanted for word in said)
-    (Counter(said) & Counter(wanted)).total() => sum(word in said for word in wanted)
 1 | the order of words plays no part: you compared place by place
     (Counter(said) & Counter(wanted)).total() => sum(a == b for a, b in zip(said, wanted))
 3 | that is an exact match; F1 gives a share for words in common
     => float(said == wanted)
-1 | c counts a word as often as both have it, not once
-    (Counter(said) & Counter(wanted)).total() => len(set(said) & set(wanted))
 1 | p and g count words as often as they occur: len, not the size of a set
     len(said), len(wanted) => len(set(said)), len(set(wanted))
 2 | that is per cent; wanted a share of one
     2 * common => 200 * common
 2 | 2 c / p + g is (2 c / p) + g: put brackets around p + g
     (p + g) => p + g
-2 | p and g are the words before the common ones were taken out
-    (p + g) => (p + g - common)
 2 | that is c alone; F1 is 2 c / (p + g)
     2 * common / (p + g) => common
-2 | you divided by the longer answer; F1 is 2 c / (p + g)
-    2 * common / (p + g) => common / max(p, g)
 3 | c counts words that BOTH have: & of the two bags, not |
     & Counter => | Counter
 """)
@@ -285,8 +313,10 @@ hint: One sum: x @ W_V, and alpha times F.relu(x).
 2 | alpha scales relu(X) alone
     x @ W_V + alpha * => alpha * (x @ W_V) +
     => alpha * (x @ W_V + np.maximum(x, 0))
-2 | alpha is missing: it scales relu(X)
+2 | alpha MULTIPLIES relu(X): yours has none, adds it, or makes it the slope below zero
     alpha * =>
+    alpha * np.maximum(x, 0) => np.maximum(x + alpha, 0)
+    alpha * np.maximum(x, 0) => np.where(x > 0, x, alpha * x)
 2 | the matrix is missing: V is X W_V
     x @ W_V => x
 1 | what is added goes PAST the matrix; you sent it through W_V
@@ -297,8 +327,9 @@ hint: One sum: x @ W_V, and alpha times F.relu(x).
     x @ W_V + =>
 1 | you took relu of alpha X, which turns round where alpha is below zero
     alpha * np.maximum(x, 0) => np.maximum(alpha * x, 0)
-1 | you took GELU, as BERT's feed-forward networks do; the bypass is relu
+1 | you took GELU, as BERT's feed-forward networks do, or a sigmoid; the bypass is relu
     np.maximum(x, 0) => x * normal_cdf(x)
+    np.maximum(x, 0) => 1 / (1 + np.exp(-x))
 1 | you added alpha wherever x is above zero; relu(x) is x itself there
     np.maximum(x, 0) => (x > 0)
 1 | relu(x) is 0 below zero and x above; you took |x|, or what is below
@@ -329,8 +360,7 @@ def welch_t(a, b):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in PyTorch).
-    | Two errors add up in squares.
+hint: A mean's error has the square s² / n, s² over n - 1: a.var(). Two errors add up in squares.
 hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 1 | you pooled the two variances, as Student's test does; Welch's takes each over its own n
     s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m - 2)
@@ -359,18 +389,23 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
     s_a / n + =>
 2 | that is the spread of all scores together; the error is made of each group's own variance
     square**0.5 => np.std([*a, *b], ddof=1)
+    s_a / n + s_b / m => np.var([*a, *b], ddof=1) * (1 / n + 1 / m)
 1 | t has a sign: it is below zero where b's mean is the lower one
     gap / square => abs(gap) / square
-2 | that is the difference of the means alone; divide it by its standard error
+2 | t is the difference of the means DIVIDED by its standard error: no product, neither alone
     gap / square**0.5 => gap
+    gap / square**0.5 => square**0.5
+    gap / square**0.5 => gap * square**0.5
 2 | you divided by the spread of a RUN (Cohen's d); the error of a mean is smaller
     s_a / n + s_b / m => (s_a + s_b) / 2
 2 | b.mean() - a.mean() / … divides a's mean alone: put brackets around the difference
     gap / square**0.5 => b.mean() - a.mean() / square**0.5
-2 | a variance is divided by n itself, not by its root
+2 | a variance is divided by n itself, not by its root or its square
     s_a / n + s_b / m => s_a / n**0.5 + s_b / m**0.5
-2 | two errors ADD up in squares; you took the mean of the squares
+    s_a / n + s_b / m => s_a / n**2 + s_b / m**2
+2 | two errors ADD up in squares; you took the mean or the difference of these
     s_a / n + s_b / m => (s_a / n + s_b / m) / 2
+    s_a / n + s_b / m => abs(s_a / n - s_b / m)
 2 | these runs are no pairs: Welch's t takes the mean and the variance of each group
     gap / square**0.5 => (b[: min(n, m)] - a[: min(n, m)]).mean() / ((b[: min(n, m)] - a[: min(n,
   | m)]).var(ddof=1) / min(n, m)) ** 0.5
@@ -406,8 +441,7 @@ def three_terms(V, R, alpha):
 unit.mistakes("""
 takes: easy, 6 minutes
 hint: Take the mean off V and off R; the three terms are means of products of what is left.
-hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r).mean(), and 2 *
-    | alpha * (v * r).mean().
+hint: v, r = V - V.mean(), R - R.mean(); the last term is 2 * alpha * (v * r).mean().
 2 | the last term has lost its alpha, as in the report: it is 2 alpha Cov(V, R)
     2 * alpha * together => 2 * together
 2 | the last term stands twice, once for either order: 2 alpha Cov(V, R)
@@ -427,15 +461,19 @@ hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r
     return of_v, alpha**2 * of_r => return of_v**0.5, alpha * of_r**0.5
 2 | the terms are those of V + alpha R: the second takes alpha squared, the third 2 alpha
     alpha**2 * of_r, 2 * alpha * together => of_r, together
-2 | alpha enters the last term once, since only R is multiplied by it: 2 alpha Cov(V, R)
+2 | alpha stands too often in yours: alpha² Var R, and once in the last term, 2 alpha Cov(V, R)
     2 * alpha => 2 * alpha**2
+    alpha**2 * of_r, 2 * alpha * together => alpha**4 * of_r, 2 * alpha**2 * together
+2 | your last term is 0; what the two have together is the mean of the PRODUCTS v r
+    * together => * 0
 1 | a covariance has a sign: it is below zero where V and R go against each other
     * together => * abs(together)
 2 | over ALL entries: one mean and one variance of the whole tensor, not one a token or a feature
     V - V.mean(), R - R.mean() => V - V.mean((0, 1)), R - R.mean((0, 1))
     V - V.mean(), R - R.mean() => V - V.mean(-1, keepdims=True), R - R.mean(-1, keepdims=True)
-2 | your third number is the variance of the sum; wanted is what the two have together
+2 | one of your numbers is the variance of the sum; wanted are its three parts
     2 * alpha * together => np.var(V + alpha * R)
+    return of_v => return np.var(V + alpha * R)
 2 | the sign of the last term is turned: it is below zero where the two go against each other
     2 * alpha => -2 * alpha
 2 | R is multiplied by alpha: its own part is alpha squared times Var R
@@ -444,6 +482,7 @@ hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r
     2 * alpha * together => alpha**2 * of_r + 2 * alpha * together
 2 | those are sums; a variance is a MEAN over all entries
     V.size => 1
-2 | you took a correlation; a covariance is not divided by the deviations
+2 | a covariance is the mean of the products v r: no correlation, no product of deviations
     * together => * together / (of_v * of_r) ** 0.5
+    * together => * (of_v * of_r) ** 0.5
 """)
