@@ -38,8 +38,9 @@ hint: return self.layers[n].value(h) + self.tables[n](ids)
     own + row => np.concatenate([own, row], -1)
 3 | you normed the row; it is added as it stands
     own + row => own + models.normed(row)
-3 | your rows are those of the token before; each position takes its own token's
+3 | your rows are those of the token before, or a mean; each position takes its own token's
     own + row => own + np.roll(row, 1, 1)
+    own + row => own + row.mean(1, keepdims=True)
 3 | both texts take the rows of the first one; each has its own ids
     own + row => own + row[:1]
 3 | you took row t of the table at position t; wanted the row of the token that stands there
@@ -49,6 +50,9 @@ hint: return self.layers[n].value(h) + self.tables[n](ids)
 3 | you read the table of another layer; every layer has its own, self.tables[n]
     tables[n] => tables[n - 1]
     tables[n] => tables[-1]
+    tables[n] => tables[(n + 1) % 3]
+3 | you added the rows of all tables; a layer reads its own, self.tables[n]
+    row = self.tables[n](ids) => row = sum(table(ids) for table in self.tables)
 2 | all your layers make values by the first one's matrix; each has its own, self.layers[n]
     layers[n] => layers[0]
 3 | you added the embedding at the entrance; each layer has a table of its own
@@ -96,8 +100,10 @@ hint: ids (B, T) holds a row number for every position: index the table with it.
 hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.
 2 | you took row t of the table at position t; wanted that of the token there, table[ids]
     ids[text, t] => t
-2 | your rows are those of the token before; each position takes the row of its own token
+2 | your rows are those of a neighbour, or the last token's; each position takes its own token's
     ids[text, t] => ids[text, t - 1]
+    ids[text, t] => ids[text, (t + 1) % 5]
+    ids[text, t] => ids[text, -1]
 1 | a stands on the value and b on the table's row; you exchanged them
     a * v => b * v
     and: b * row => a * row
@@ -110,14 +116,19 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
     b * row => b * row / np.linalg.norm(row, axis=-1, keepdims=True)
 1 | a is missing: it multiplies the value
     a * v => v
+1 | b is missing: it multiplies the row, as a the value
+    b * row => row
+2 | b is a number of its own, not 1 - a
+    b * row => (1 - a) * row
 1 | your a multiplies the row, too; it stands on the value alone
     b * row => a * b * row
-2 | the row is ADDED, not taken away
+2 | two products are added, a with the value and b with the row: no minus, nothing else between
     + b => - b
-2 | you multiplied; the row is added
     + b => * b
-2 | you took the mean row of the texts; each position takes the row of its own token
+    b * row => b + row
+2 | you took a mean row; each position takes the row of its own token
     table[ids[text, t]] => table[ids[:, t]].mean(0)
+    table[ids[text, t]] => table.mean(0)
 2 | all your texts take the rows of the first one; each has its own ids
     ids[text, t] => ids[0, t]
 2 | your row numbers are one too small: token 0 has row 0
@@ -125,6 +136,8 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
 2 | your heads share the first one's part of a row, or the mean; each has its own part
     b * row => b * row.mean(0)
     b * row => b * row[:1]
+2 | features of one head went to the other: a row (H, D) stays as it is
+    b * row => b * row.T.reshape(row.shape)
 """)
 
 
@@ -165,6 +178,14 @@ hint: x = x + w * early, and then r * x + z * x0.
 2 | early and x0 have changed places: w goes with early, z with x0
     w * early => w * x0
     and: z * x0 => z * early
+    => r * x + z * early + w * x0
+2 | after the skip, r times the stream and z times x0 are all: yours holds the stream once more
+    r * joined => (r + 1) * joined
+    r * joined => r * x[i] + joined
+2 | r and z are numbers of their own; yours are shares of one, 1 - z and z
+    r * joined => (1 - z) * joined
+2 | that is the skip alone; the mixin is missing: r times it, plus z times x0
+    out[i] = r * joined + z * x0[i] => out[i] = joined
 2 | w stands on the early stream, not on x
     x[i] + w * early => w * x[i] + early
 2 | r is missing: it multiplies the stream and the skip in it
@@ -207,10 +228,9 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     min(1, left / falling) => (left > falling)
 2 | yours is the mean rate; every step may go as far as its rate, so the sum is the bound
     return total => return total / steps
-2 | one lr is missing: step 0 counts, and step number steps - falling has the whole rate, from where
-  | the line goes DOWN
+2 | one lr is missing: step 0 counts, and number steps - falling has all of lr, and then it falls
     left / falling => (left - 1) / falling
-2 | the area of a triangle is not quite the sum of its steps: falling + 1 halves, not falling
+2 | what falls sums to lr * (falling + 1) / 2; yours, as the area of a triangle, to lr * falling / 2
     => lr * (steps - falling) + lr * falling / 2
 1 | you forgot to divide by falling: step number i has lr * (steps - i) / falling
     => lr * (steps - falling) + lr * falling * (falling + 1) / 2
@@ -224,6 +244,15 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     return total => return total + lr
 1 | your line is at 0 in the last step already; 0 belongs to step number `steps`, one later
     => lr * (steps - falling) + np.linspace(lr, 0, falling).sum()
+1 | the rate falls in a LINE, from lr itself: step i has lr * (steps - i) / falling
+    min(1, left / falling) => min(1, left / falling) ** 2
+    => lr * (steps - falling) + lr * np.cumprod(np.arange(falling, 0, -1) / falling).sum()
+    => lr * (steps - falling) + lr * sum(left / (falling + 1) for left in range(1, falling)) + lr
+2 | lr is missing where the rate falls: step i has lr * (steps - i) / falling
+    => lr * (steps - falling) + (falling + 1) / 2
+2 | the steps that fall are counted twice, or alone: steps - falling have the whole rate before them
+    => lr * steps + lr * (falling + 1) / 2
+    => lr * (falling + 1) / 2
 1 | `//` leaves no fraction of the rate: divide with /
     left / falling => left // falling
 2 | that is the rate of one step; wanted the sum over all of them
@@ -279,14 +308,21 @@ in: length
     and: b * y => y
 2 | yours is the share of a x; wanted that of b y
     right / => left /
+2 | a stands on x and b on y, once each, below the root
+    => share_of_lengths(b, x, a, y)
+    => share_of_lengths(a * a, x, b * b, y)
 2 | you divided by another length; wanted the sum of the two
     left + right => length(a * x[place] + b * y[place])
     left + right => left
     left + right => np.hypot(left, right)
 2 | you took one norm of all tokens and features; a length for every token: norm(dim=-1)
     => length(b * y) / (length(a * x) + length(b * y))
-2 | those are squared lengths: a length is the root of the sum of squares
+2 | those are squared lengths, one or both: a length is the ROOT of the sum of squares
     np.sqrt =>
+    length(b * y[place]) => length(b * y[place]) ** 2
+    length(a * x[place]), => length(a * x[place]) ** 2,
+2 | you measured b y along the sum; wanted lengths: that of b y over the sum of the two
+    right / (left + right) => (b * y[place] @ (s := a * x[place] + b * y[place])) / (s @ s)
 2 | you took the lengths of all tokens together; wanted the share of each token, then the mean
     shares.append(right / (left + right)) => shares.append([left, right])
     and: np.mean(shares) => np.sum(shares, 0)[1] / np.sum(shares)
@@ -295,9 +331,11 @@ in: length
     and: length(b * y[place]) => b * length(y[place])
 2 | that is per cent; wanted a share of one
     right / => 100 * right /
-2 | those are the shares of all tokens, or their sum; wanted their mean
+2 | those are the shares of all tokens, or their sum or median; wanted their mean
     np.mean => np.array
     np.mean => np.sum
+    np.mean => np.median
+    np.mean(shares) => np.sort(shares)[(len(shares) - 1) // 2]
 2 | you took a length for every feature; every TOKEN has one: norm(dim=-1)
     => share_of_lengths(a, x.T, b, y.T)
     => share_of_lengths(a, x.swapaxes(1, 2), b, y.swapaxes(1, 2))
@@ -305,8 +343,10 @@ in: length
     right / (left + right) => right / left + right
 2 | you compared feature by feature; wanted the lengths of whole vectors, one a token
     => (abs(b * y) / (abs(a * x) + abs(b * y))).mean()
-2 | you summed the features, or their absolute values; a length is the root of the sum of SQUARES
+2 | a length is the root of the sum of SQUARES; you summed features, or took the largest
     np.sqrt((v**2).sum()) => abs(v).sum()
+    np.sqrt((v**2).sum()) => abs(v).max()
+    np.sqrt((v**2).sum()) => abs(v.sum())
     np.sqrt((v**2).sum()) => v.sum()
 """)
 
@@ -335,16 +375,21 @@ def gated_value(v, table, ids, h, W):
     return out
 
 
-unit.mistakes("""
+unit.mistakes(r"""
 takes: easy, 6 minutes
 hint: The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which dimension
     | must be added before it can meet the rows (B, T, H, D)?
 hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].
-2 | your gate does not end at 3: nanochat takes 3 times the sigmoid, so that an unmoved gate stands
-  | at 1.5
+2 | your gate does not end at 3: it is 3 times the sigmoid, so that an unmoved gate stands at 1.5
     3 / => 1 /
     3 / => 2 /
     3 / => 1.5 /
+2 | the sigmoid is taken of the product of h and W; yours is taken of one of them, or of the rows
+    z = => W = 1 / (1 + np.exp(-W))\nz =
+    and: 3 / (1 + np.exp(-z)) => 3 * z
+    z = => h = 1 / (1 + np.exp(-h))\nz =
+    and: 3 / (1 + np.exp(-z)) => 3 * z
+    gate * row => 3 / (1 + np.exp(-z[b, t, n] * row))
 2 | your 3 stands inside the sigmoid; it multiplies what comes out
     3 / (1 + np.exp(-z)) => 1 / (1 + np.exp(-3 * z))
 2 | your gate is the product alone: without the sigmoid it has no bounds and may turn the row round
@@ -374,7 +419,8 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     v[b, t, n] + =>
 2 | you took row t of the table at position t; wanted that of the token there, table[ids]
     ids[b, t] => t
-2 | your tokens share a gate, a mean; each token and head has its own
+2 | your tokens share a gate, a mean or the first one's; each token and head has its own
+    g[b, t, n] => g[b, 0, n]
     np.exp(-z) => np.exp(0 * z - z.mean(1, keepdims=True))
     g[b, t, n] => g[b, :, n].mean()
     g[b, t, n] => g[:, :, n].mean()

@@ -9,8 +9,8 @@ unit = Unit("nb07_dva", "Dynamic value attention", single=True)  # a loop may fi
 
 @drawn
 def mapped(r, gate):
-    """A causal map of five tokens with the two streams and the queries' gates."""
-    weights = np.tril(r.random((5, 5))) + np.eye(5)
+    """A map of five tokens, causal or not, with the two streams and the queries' gates."""
+    weights = r.random((5, 5)) + np.eye(5)
     v, qR, kR = r.normal(size=(3, 5, 4))
     return weights / weights.sum(1, keepdims=True), v, gate * qR, kR
 
@@ -45,8 +45,7 @@ def by_pairs(a, v, qR, kR):
 
 unit.mistakes(r"""
 takes: easy, 6 minutes
-hint: Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are (1,
-    | S, C), qR[:, None] is (T, 1, C).
+hint: Give every tensor size 1 where it does not vary: kR[None] (1, S, C), qR[:, None] (T, 1, C).
 hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None], sum over keys.
 1 | you multiplied qR and kR of the SAME token; the gate belongs to the query: qR_i with kR_j
     qR[i] => qR[j]
@@ -70,8 +69,13 @@ hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None]
     v[j] + qR[i] * kR[j] => qR[i] * (v[j] + kR[j])
 2 | you took v of the query; a pair's static value is the key's, v_j
     v[j] => v[i]
-2 | you summed over the queries; query i hears the sum over the KEYS
+2 | you summed over the queries or the features; query i hears the sum over the KEYS
     out[i] => out[j]
+    => a * (v.sum(1) + qR @ kR.T)
+2 | your loop keeps the last pair alone; wanted the sum of all
+    out[i] += => out[i] =
+2 | the gate is qR itself: no sigmoid is asked for
+    qR[i] * => 1 / (1 + np.exp(-qR[i])) *
 1 | you took the modifier off; it is added
     v[j] + => v[j] -
 2 | a is a map already: no softmax is asked for
@@ -82,8 +86,10 @@ hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None]
     a[i, j] * =>
 2 | the weights a_ij sum to 1 already, so sum over the keys: you took their mean
     return out => return out / len(v)
-2 | you left out key j = i: a query sees itself, too
+2 | you left out keys: a query sees itself, and all that its map shows, causal or not
     a[i, j] * => (i > j) * a[i, j] *
+    a[i, j] * => (i >= j) * a[i, j] *
+    a[i, j] * => (i != j) * a[i, j] *
 """)
 
 
@@ -142,8 +148,12 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
 1 | the map carries kR as it carries v, a @ kR; you summed or averaged kR without it
     (a @ kR) => kR.sum(0)
     (a @ kR) => kR.mean(0)
-1 | the gate multiplies feature by feature: there is no product of matrices with qR
+1 | the gate multiplies feature by feature: no dot product, no product of matrices with qR
     qR * (a @ kR) => qR @ kR.T @ v
+    qR * (a @ kR) => (qR * (a @ kR)).sum(1, keepdims=True)
+2 | the gate MULTIPLIES the second stream, and is qR itself: no sum, no sigmoid
+    qR * => qR +
+    qR * => 1 / (1 + np.exp(-qR)) *
 """)
 
 
@@ -176,17 +186,26 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
 1 | you scaled W_V; the gate stands on the second stream alone, W_KR
     => (W_V + W_KR) * c
     => W_V * c + W_KR
-2 | the two matrices are added, not multiplied
+2 | the two matrices are ADDED: no product, no mean, no share 1 - c
     W_V + => W_V @
+    W_V + => W_V *
+    W_V + => (1 - c) * W_V +
+    => (W_V + W_KR * c) / 2
 2 | you took the second matrix off; it is added
     W_V + => W_V -
-2 | you turned W_KR round: only its columns are scaled
+2 | you turned a matrix round; only columns are scaled
+    W_V + => W_V.T +
     W_KR * c => (W_KR * c).T
     W_KR * c => W_KR.T * c
 2 | you added c to the matrix; it multiplies the columns of W_KR
     W_KR * c => W_KR + c
-1 | every column has its own c[i]; you used the mean of all
+    W_KR * c => W_KR + np.diag(c)
+1 | column i of W_KR is multiplied by c[i], once; yours by another number
     * c => * c.mean()
+    * c => * c[0]
+    * c => * c**2
+    * c => / c
+    * c => * np.outer(c, c)
 2 | both matrices are turned round: a row belongs to an input, a column to a feature
     => (W_V + W_KR * c).T
 """)
@@ -238,6 +257,9 @@ hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
     context * C => 2 * context * C
     context * C => layers * context * C
     context * C => context * vocab
+    context * C => context**2
+1 | `^` is no power in Python: width**2
+    5 * C * C => 5 * C ^ 2
 1 | the LayerNorm of a layer has a scale and a shift: 2 C numbers
     C * C + norm => C * C + C
     C * C + norm => C * C
