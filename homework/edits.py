@@ -20,6 +20,7 @@ of an exercise stands there, without quotes:
 make it, `this text => that text`, where this text stands in the oracle's body exactly once. Without
 a text before the arrow all of the body is replaced, by an expression or by what has a `return`.
 
+    old => new || new   two ways, which replace the same text
     and: old => new     belongs to the way above it: both at once
     | more words        continues the line above
     hint: …             the first hint for whoever made this mistake
@@ -113,7 +114,8 @@ def read(table, first=1):
         elif "=>" not in text:
             raise Misprint(f"line {number}: wanted `this text => that text`, got {text!r}")
         elif not text.startswith("and: "):
-            found[-1].ways.append([(number, *edit_of(text))])
+            old, new = edit_of(text)
+            found[-1].ways += [[(number, old, one)] for one in re.split(r"(?:^| )\|\| ", new)]
         elif not found[-1].ways:
             raise Misprint(f"line {number}: `and:` goes with an edit, and there is none above it")
         else:

@@ -28,8 +28,7 @@ def weight_back(A, back):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a
-    | diagonal below the main one.
+hint: Draw a map of 4 by 4, and mark the weight of key t - 1 at query t: a diagonal below the main.
 hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
 2 | you looked `back` positions AHEAD: queries are rows, keys are columns, so the key is at t - back
     head[t, t - back] => head[t - back, t]
@@ -37,29 +36,19 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     head[t, t - back] => head[t, back]
 2 | you counted all T queries; the first `back` of them have no such key and do not count
     found.mean(1) => found.sum(1) / T
-3 | that is the sum over the queries; wanted their mean
-    .mean(1) => .sum(1)
+3 | every head has one number, its queries' mean, mean(-1): no sum, no last query, no mean of heads
+    .mean(1) => || .sum(1) || [:, -1] || .mean() || .mean(0)
 3 | you took the mean of all T² weights; T - back of them lie on the diagonal
     => np.stack([np.diagonal(head, -back).sum() / head.size for head in A])
-3 | that is one number for all heads; every head has its own: (H,)
-    .mean(1) => .mean()
 2 | you took the main diagonal, a token's weight on itself; wanted the one that lies `back` below it
     head[t, t - back] => head[t, t]
     => weight_back(A, 0)
 3 | your diagonal lies one too far from the main one, or one too near
-    => weight_back(A, back + 1)
-    => np.stack([np.diagonal(head, 1 - back) for head in A]).mean(1)
-3 | you took the last query alone; wanted all queries
-    .mean(1) => [:, -1]
+    => weight_back(A, back + 1) || np.stack([np.diagonal(head, 1 - back) for head in A]).mean(1)
 3 | you summed all keys `back` or more positions before; wanted the one key at t - back
-    => np.tril(A, -back).sum(-1).mean(-1)
-    => np.tril(A, -back).sum((1, 2)) / (A.shape[1] - back)
+    => np.tril(A, -back).sum(-1).mean(-1) || np.tril(A, -back).sum((1, 2)) / (A.shape[1] - back)
 3 | you took a mean of whole rows; of each row one weight is meant, that of key t - back
     => A[:, back:].mean((1, 2))
-3 | you averaged the heads; every head has its own mean over the queries: mean(-1)
-    .mean(1) => .mean(0)
-3 | those are the weights of every query; wanted their mean
-    .mean(1) =>
 3 | you left out a query too many: query t = back has a key at 0, and is the first that counts
     range(back, T) => range(back + 1, T)
     range(back, T) => range(back + 1, T)
@@ -97,30 +86,26 @@ def token_entropy(A):
 
 unit.mistakes("""
 takes: medium, 8 minutes
-hint: (B, H, T, S): mean over the heads, sum over the QUERIES, divide by the total. That is one
-    | distribution over S keys for each text.
+hint: (B, H, T, S): mean over the heads, sum over the QUERIES, divide by each text's total.
 hint: Check with a map that sends everything to the first token: the entropy must be 0.
     | torch.special.xlogy(p, p) is p log p, and 0 where p is 0.
 hint: received = A.mean(1).sum(-2)  # (B, S); p = received / received.sum(-1, keepdim=True)
 in: entropy_of
-4 | you summed over the keys, as Eq 11 prints it, and every row sums to 1: so that is log T for any
-  | map; importance is what a token RECEIVES, the sum over queries
+4 | you summed over the keys, as Eq 11 prints it: that is 1 for all; wanted the sum over QUERIES
     M.sum(0) => M.sum(1)
 3 | you averaged the heads' entropies; average the heads' maps first, then take one entropy
     entropy_of(received / received.sum()) => np.mean([entropy_of(head.sum(0) / head.sum()) for
   | head in text])
 3 | you averaged the maps of all texts; an entropy for each text comes first, then their mean
     text in A => text in [A.mean(0)]
-4 | importance must sum to 1 before its entropy is taken: divide by the total
-    / received.sum() =>
-    / received.sum() => / len(received) * len(text)
+4 | importance must sum to 1 in each text before its entropy is taken: divide by the text's total
+    / received.sum() => || / len(received) * len(text) || / A.mean(1).sum()
 1 | a token that receives nothing contributes 0, not NaN
     else 0.0 => else np.nan
 3 | entropy is MINUS the sum of p log p
     -sum( => sum(
 3 | your logarithm has base 2 or 10; the natural one is meant
-    np.log(x) => np.log2(x)
-    np.log(x) => np.log10(x)
+    np.log(x) => np.log2(x) || np.log10(x)
 3 | you averaged the entropies of the queries' rows; wanted one of what all queries give together
     entropy_of(received / received.sum()) => np.mean([entropy_of(row) for row in M])
     entropy_of(received / received.sum()) => np.mean([entropy_of(row) for head in text for row
@@ -128,24 +113,16 @@ in: entropy_of
 3 | you took one text, head or query alone, or the largest weight; all of them count, and are summed
     text in A => text in A[:1]
     text.mean(0) => text[0]
-    M.sum(0) => M[-1]
-    M.sum(0) => M.max(0)
+    M.sum(0) => M[-1] || M.max(0)
 4 | that is a number for each text; wanted their mean
     np.mean(found) => np.array(found)
-3 | that is the sum over the texts; wanted their mean
-    np.mean(found) => np.sum(found)
-4 | you divided by the total of ALL texts; the importance in each text sums to 1
-    / received.sum() => / A.mean(1).sum()
-3 | entropy is a SUM over the tokens; you took the mean
-    np.mean(found) => np.mean(found) / A.shape[-1]
-3 | you divided by log T; the entropy itself is wanted, in nats
+3 | wanted the mean over the texts of a SUM over tokens: no sum of texts, no division by T or log T
+    np.mean(found) => np.sum(found) || np.mean(found) / A.shape[-1]
     np.mean(found) => np.mean(found) / np.log(A.shape[-1])
 4 | you took a softmax of what tokens receive; divide it by its sum
     received / received.sum() => np.exp(received) / np.exp(received).sum()
 4 | you added a small number inside the logarithm, which moves the entropy: xlogy(p, p) needs none
-    np.log(x) => np.log(x + 1e-2)
-    np.log(x) => np.log(x + 1e-3)
-    np.log(x) => np.log(x + 1e-4)
+    np.log(x) => np.log(x + 1e-2) || np.log(x + 1e-3) || np.log(x + 1e-4)
 """)
 
 
@@ -169,60 +146,37 @@ def similarity(h):
 
 unit.mistakes("""
 takes: easy, 6 minutes
-hint: h / h.norm(dim=-1, keepdim=True) has tokens of length 1: u (B, T, C). Sum u over the tokens,
-    | not over the features.
-hint: The squared length of that sum is the sum of ALL cosines. How many of them are a token's with
-    | itself, and how large are these?
+hint: u = h / h.norm(dim=-1, keepdim=True) has tokens of length 1. Sum u over the tokens.
+hint: The squared length of that sum is the sum of ALL cosines. How many are a token's with itself?
 hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
-2 | you counted each token's cosine with itself, which is 1; leave these T out, above and below
+2 | the T cosines of a token with itself, 1 each, are no pairs: take T off the sum, and then divide
     (cosines.sum((1, 2)) - T) / (T * (T - 1)) => cosines.mean((1, 2))
+    (cosines.sum((1, 2)) - T) / (T * (T - 1)) => cosines.sum((1, 2)) - T / (T * (T - 1))
+    (cosines.sum((1, 2)) - T) / => -T + cosines.sum((1, 2)) /
+    - T) => ) || - 1)
+    - T) / => + T) / 2 /
 2 | those are dot products; bring every token to length 1 first to get cosines
     units(h) => h
     and: - T) => - (h**2).sum((1, 2)))
     units(h) => h
-2 | that is twice the mean: the square of a sum has each pair twice, so divide by T (T - 1)
+2 | T (T - 1) pairs count in both orders, half as many with i < j: divide the sum by their number
+    / (T * (T - 1)) => || / (T - 1) || / T || / T**2 || / T**2 / 2 || / (T * (T - 1)) / 2
     / (T * (T - 1)) => / (T * (T - 1) / 2)
-2 | you divided by T (T - 1), but the T cosines of a token with itself are still in the sum
-    - T) => )
-2 | T tokens have a cosine of 1 with themselves: take off T, not 1
-    - T) => - 1)
 2 | T is the number of tokens, h.shape[1]; you took another side of h
-    h.shape[1] => h.shape[2]
-    h.shape[1] => h.shape[0]
-2 | you summed the features, too, before you squared; the squared LENGTH of the sum is wanted
-    cosines.sum((1, 2)) => u.sum((1, 2)) ** 2
-2 | you took the T off after you divided: (sum - T) / (T (T - 1))
-    (cosines.sum((1, 2)) - T) / => -T + cosines.sum((1, 2)) /
-    (cosines.sum((1, 2)) - T) / (T * (T - 1)) => cosines.sum((1, 2)) - T / (T * (T - 1))
-2 | that is a sum over T (T - 1) pairs: divide by so many
-    / (T * (T - 1)) =>
-    / (T * (T - 1)) => / (T - 1)
-    / (T * (T - 1)) => / T
-2 | you took the LENGTH of the summed unit vectors; the sum of all pairs is its square
-    cosines.sum((1, 2)) => np.sqrt(cosines.sum((1, 2)))
+    h.shape[1] => h.shape[2] || h.shape[0]
+2 | wanted the squared LENGTH of the summed unit vectors: no root, no sum over the features before
+    cosines.sum((1, 2)) => u.sum((1, 2)) ** 2 || np.sqrt(cosines.sum((1, 2)))
 2 | you compared tokens of different texts; every text gives a number of its own: (B,)
     cosines.sum((1, 2)) => (cosines.mean(0) + 0 * cosines).sum((1, 2))
 2 | you divided by lengths along the positions; a token's length is over its features: dim=-1
     units(h) => h / np.linalg.norm(h, axis=1, keepdims=True)
-2 | you took one norm of everything; every token has its own
-    units(h) => h / np.linalg.norm(h)
-2 | your tokens have root mean square 1, that is length sqrt(C); wanted length 1
+2 | each token is divided by its own LENGTH: no square, no root of a MEAN square, no norm of all
+    units(h) => h / np.linalg.norm(h) || h / (h**2).sum(-1, keepdims=True)
     units(h) => h / np.sqrt((h**2).mean(-1, keepdims=True))
-2 | you divided by the SQUARE of the length
-    units(h) => h / (h**2).sum(-1, keepdims=True)
 2 | you subtracted a mean first; Eq 13 takes the tokens as they are
-    units(h) => units(h - h.mean(1, keepdims=True))
-    units(h) => units(h - h.mean(2, keepdims=True))
+    units(h) => units(h - h.mean(1, keepdims=True)) || units(h - h.mean(2, keepdims=True))
 2 | you squared the cosines, or took their absolute values; wanted the mean of them as they are
-    cosines.sum => (cosines**2).sum
-    cosines.sum => abs(cosines).sum
-2 | that is half of the mean: T (T - 1) pairs in both orders, half as many with i < j
-    / (T * (T - 1)) => / (T * (T - 1)) / 2
-2 | you divided by T²; without the T pairs of a token with itself T (T - 1) are left, in two orders
-    / (T * (T - 1)) => / T**2
-    / (T * (T - 1)) => / T**2 / 2
-2 | you took the main diagonal in, j = i; a token with itself is no pair: triu(1)
-    - T) / => + T) / 2 /
+    cosines.sum => (cosines**2).sum || abs(cosines).sum
 2 | you compared features; wanted tokens: (T, T) products, u @ u.mT
     u @ u.swapaxes(1, 2) => u.swapaxes(1, 2) @ u
 2 | you compared each token with its neighbour, or with the first one; wanted all pairs
@@ -255,53 +209,37 @@ takes: medium, 8 minutes
 hint: v.mT @ v is the sum over the tokens of v vᵀ, a (C, C) for each text. It is symmetric.
 hint: torch.linalg.eigvalsh gives the eigenvalues of a symmetric matrix, smallest first.
 hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
-4 | you subtracted the mean; Eq 12 does not
-    text in v => text in v - v.mean(1, keepdims=True)
+4 | Eq 12 takes values as they are: no mean is subtracted, no value is brought to length 1
+    text in v => text in v - v.mean(1, keepdims=True) || text in units(v)
+    text.T @ text / len(text) => np.cov(text.T)
 4 | largest first: .flip(-1)
     [::-1] =>
 4 | those are singular values of v; an eigenvalue of the mean of v vᵀ is their SQUARE, over T
     values[::-1] => np.sqrt(np.abs(values[::-1]) * len(text))
     values[::-1] => np.sqrt(np.abs(values[::-1]) * len(text))[: len(text)]
     values[::-1] => np.sqrt(np.abs(values[::-1]) / len(text))[: len(text)]
-4 | that is the spectrum of the SUM of v vᵀ; Eq 12 divides by the number of tokens
-    / len(text) =>
+4 | Eq 12 divides by T, the number of tokens: no sum, no T - 1, no number of features or texts
+    / len(text) => || / (len(text) - 1) || / text.shape[1] || / len(v)
 1 | with fewer tokens than features svdvals gives T values; there are C eigenvalues, the others 0
     [::-1] => [::-1][: len(text)]
 4 | that is the product of the MEAN value with itself; wanted the mean of the products
     text.T @ text / len(text) => np.outer(text.mean(0), text.mean(0))
 4 | you took products of tokens with tokens, (T, T); the second moment is (C, C): v.mT @ v
     text.T @ text => text @ text.T
-3 | you put all texts into one second moment; take the spectrum of each text, then the mean
-    text in v => text in [v.reshape(-1, v.shape[-1])]
+3 | each text has a second moment and a spectrum of its own, and these have a mean: no sum
+    text in v => text in v[:1] || text in [v.reshape(-1, v.shape[-1])]
     text in v => text in [v.reshape(-1, v.shape[-1])]
     and: len(text) => v.shape[1]
-3 | you took the first text alone; wanted the mean over texts
-    text in v => text in v[:1]
-4 | those are shares of their sum; wanted the eigenvalues themselves
+    np.mean(found, 0) => np.sum(found, 0)
+4 | wanted the eigenvalues themselves: no shares, no cumulative sum, no roots or squares
     [::-1] => [::-1] / values.sum()
     np.mean(found, 0) => np.mean(found, 0) / np.sum(np.mean(found, 0))
-4 | you took the diagonal of the second moment; wanted its eigenvalues
-    => (v**2).mean(1).mean(0)
-    => np.sort((v**2).mean(1))[:, ::-1].mean(0)
-4 | you summed them up one by one; wanted each
     np.mean(found, 0) => np.cumsum(np.mean(found, 0))
-4 | you brought every value to length 1 first; Eq 12 takes them as they are
-    text in v => text in units(v)
-4 | that is a spectrum for each text; wanted their mean
-    np.mean(found, 0) => np.array(found)
-4 | you averaged the eigenvalues of a text; wanted each of them, averaged over the texts: mean(0)
-    np.mean(found, 0) => np.mean(found, 1)
-4 | those are the roots or the squares of the eigenvalues; wanted the eigenvalues
-    values[::-1] => values[::-1] ** 2
-    values[::-1] => np.sqrt(np.abs(values[::-1]))
+    np.mean(found, 0) => np.cumsum(np.mean(found, 0)) / np.sum(np.mean(found, 0))
+    values[::-1] => values[::-1] ** 2 || np.sqrt(np.abs(values[::-1]))
     values[::-1] => np.sqrt(np.abs(values[::-1]))[: len(text)]
-4 | that is a covariance: it subtracts the mean and divides by T - 1; Eq 12 does neither
-    text.T @ text / len(text) => np.cov(text.T)
-4 | you divided by the number of features, or of texts; Eq 12 divides by that of the tokens
-    / len(text) => / text.shape[1]
-    / len(text) => / len(v)
-4 | Eq 12 divides by T, not by T - 1
-    / len(text) => / (len(text) - 1)
-3 | that is the sum over the texts; wanted their mean
-    np.mean(found, 0) => np.sum(found, 0)
+4 | you took the diagonal of the second moment; wanted its eigenvalues
+    => (v**2).mean(1).mean(0) || np.sort((v**2).mean(1))[:, ::-1].mean(0)
+4 | wanted the mean of the texts, mean(0), of each eigenvalue
+    np.mean(found, 0) => np.array(found) || np.mean(found, 1)
 """)

@@ -28,9 +28,7 @@ hint: (V[-1] + V[0]) / 2
 2 | that is the mean of all layers so far (Eq 5); Eq 7 takes two, this layer's and the first one's
     => V.mean(0)
 3 | the two are added with other weights in yours; Eq 7 takes HALF of each
-    / 2 =>
-    / 2 => / 4
-    / 2 => / 2**0.5
+    / 2 => || / 4 || / 2**0.5
 2 | you mixed from layer to layer; Eq 7 mixes once, with what the FIRST layer made itself
     => v = V[0]\nfor x in V[1:]:\n    v = (x + v) / 2\nreturn v
 3 | those are the first layer's values alone, as in SVFormer; this layer's own are the other half
@@ -40,15 +38,13 @@ hint: (V[-1] + V[0]) / 2
 3 | V[1] is the SECOND layer's; the first layer's values are V[0]
     V[0] => V[1]
 3 | only one of the two is halved: put brackets around the sum
-    => V[-1] + V[0] / 2
-    => V[-1] / 2 + V[0]
+    => V[-1] + V[0] / 2 || V[-1] / 2 + V[0]
 3 | those are this layer's own values; the first layer's are the other half
     => V[-1]
 3 | you took the difference; Eq 7 ADDS half of each
     => (V[-1] - V[0]) / 2
 2 | your other half is made of all layers before; Eq 7 takes the FIRST layer alone
-    => V[-1] / 2 + V[:-1].mean(0) / 2
-    => V[-1] / 2 + V[:-1].sum(0) / 2
+    => V[-1] / 2 + V[:-1].mean(0) / 2 || V[-1] / 2 + V[:-1].sum(0) / 2
 3 | layers are the FIRST axis of V (n, B, T, H, D): V[0] and V[-1]
     => (V[:, 0] + V[:, -1]) / 2
 2 | those are the first two layers' values; this layer's own stand last, V[-1]
@@ -93,8 +89,7 @@ hint: Then as in notebook 01: divide by the root, hide, softmax over all 2 T, ei
 2 | layer n's keys met layer m's values
     [v, v_m] => [v_m, v]
 3 | the keys of both layers met the same layer's values; v goes with k, v_m with k_m
-    [v, v_m] => [v, v]
-    [v, v_m] => [v_m, v_m]
+    [v, v_m] => [v, v] || [v_m, v_m]
 3 | your heads share one map, made of all of them; each head has its own
     np.einsum("bthd,bshd->bhts", q, keys) => np.einsum("bthd,bshd,g->bgts", q, keys, [1, 1])
 3 | your scores are not divided by the square root of the head's width
@@ -130,9 +125,7 @@ hint: Then as in notebook 01: divide by the root, hide, softmax over all 2 T, ei
     np.tril(np.ones((T, T))) => 1 - np.tril(np.ones((T, T)))
     np.tril => np.triu
 3 | you divided by the root of 2 D, or of the number of keys; D is the width of a head
-    np.sqrt(D) => np.sqrt(T)
-    np.sqrt(D) => np.sqrt(2 * D)
-    np.sqrt(D) => np.sqrt(2 * T)
+    np.sqrt(D) => np.sqrt(T) || np.sqrt(2 * D) || np.sqrt(2 * T)
 3 | your mask shows every column twice in a row; the triangle stands there whole, and then once more
     np.concatenate([seen, seen], 1) => np.repeat(seen, 2, 1)
 """)
@@ -177,8 +170,7 @@ hint: … + lam * (v1 - v)
 2 | your heads share one map, a mean; each head has its own
     A, v) => 0 * A + A.mean(1, keepdims=True), v)
 3 | (A - lam I) stands on V_n alone; it carries V_1, too, in yours
-    => neutreno(A, v + lam * v1, 0 * v1, lam)
-    => neutreno(A, v + v1, 0 * v1, lam)
+    => neutreno(A, v + lam * v1, 0 * v1, lam) || neutreno(A, v + v1, 0 * v1, lam)
 2 | you took lam times the OUTPUT away; (A - lam I) V_n takes lam V_n, past the map
     (v1 - v) => (v1 - y)
 2 | your map carries V_1, too; lam V_1 goes PAST the map
@@ -190,9 +182,7 @@ hint: … + lam * (v1 - v)
 3 | lam stands on I alone: (A - lam I), not lam (A - I)
     return y + lam * (v1 - v) => return lam * (y + v1 - v)
 3 | lam multiplies both, what is added and what is taken away: lam V_1 - lam V_n
-    lam * (v1 - v) => v1 - lam * v
-    lam * (v1 - v) => lam * v1 - v
-    lam * (v1 - v) => v1 - v
+    lam * (v1 - v) => v1 - lam * v || lam * v1 - v || v1 - v
 2 | you took lam times the MEAN of the values away; a position loses its own value only
     (v1 - v) => (v1 - v.mean(1, keepdims=True))
 """)
@@ -229,8 +219,7 @@ hint: a[:, None] * v + b[:, None] * v1
 3 | you gave V_1 the rest, 1 - a; it has a share of its own, b
     b[:, None] => (1 - a[:, None])
 2 | your heads share one a and one b, the first or a mean; every head has its own
-    => a.mean() * v + b.mean() * v1
-    => a[0] * v + b[0] * v1
+    => a.mean() * v + b.mean() * v1 || a[0] * v + b[0] * v1
 3 | you took a sigmoid or a softmax of the shares; they are used as they were learned
     => learned_mix(v, v1, 1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b)))
     => learned_mix(v, v1, 1 / (1 + np.exp(b - a)), 1 / (1 + np.exp(a - b)))
@@ -238,8 +227,7 @@ hint: a[:, None] * v + b[:, None] * v1
 3 | your a multiplies V_1, too; it stands on this layer's values alone
     b[:, None] => (a * b)[:, None]
 3 | the two are ADDED: no difference and no product
-    + b => - b
-    + b => * b
+    + b => - b || * b
 3 | both of your terms take the same values; wanted a V_n + b V_1
     a[:, None] * v + => a[:, None] * v1 +
     * v1 => * v

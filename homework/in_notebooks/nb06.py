@@ -22,50 +22,29 @@ unit.mistakes("""
 takes: easy, 3 minutes
 hint: Two summands: what the layer makes of h, and what its table holds for ids.
 hint: return self.layers[n].value(h) + self.tables[n](ids)
-3 | those are the rows alone; they are added to the layer's own values
-    own + row => row
-3 | those are the layer's own values; the rows of its table are missing
-    own + row => own
-3 | you halved one of the two, or both; the whole row is added to the whole value
-    own + row => (own + row) / 2
-    own + row => own + row / 2
-    own + row => own / 2 + row
-3 | the row is ADDED, not taken away
-    own + row => own - row
-3 | you multiplied; the row is added
-    own + row => own * row
-3 | you put the two side by side; add them, feature by feature
-    own + row => np.concatenate([own, row], -1)
-3 | you normed the row; it is added as it stands
-    own + row => own + models.normed(row)
-3 | your rows are those of the token before, or a mean; each position takes its own token's
-    own + row => own + np.roll(row, 1, 1)
-    own + row => own + row.mean(1, keepdims=True)
-3 | both texts take the rows of the first one; each has its own ids
-    own + row => own + row[:1]
+3 | two summands: the layer's own values, and the rows of its own table
+    own + row => row || own
+3 | the row is ADDED, feature by feature, as it is: no half, no minus, no product, no norm
+    own + row => (own + row) / 2 || own + row / 2 || own / 2 + row || own - row || own * row
+    own + row => own + models.normed(row) || np.concatenate([own, row], -1)
+3 | each position takes the row of its own token in its own text: no neighbour's, no mean
+    own + row => own + np.roll(row, 1, 1) || own + row.mean(1, keepdims=True) || own + row[:1]
 3 | you took row t of the table at position t; wanted the row of the token that stands there
     (ids) => .table[: ids.shape[1]]
 2 | all your layers read the first table; every layer has its own, self.tables[n]
     tables[n] => tables[0]
-3 | you read the table of another layer; every layer has its own, self.tables[n]
-    tables[n] => tables[n - 1]
-    tables[n] => tables[-1]
-    tables[n] => tables[(n + 1) % 3]
-3 | you added the rows of all tables; a layer reads its own, self.tables[n]
+3 | a layer reads its own table alone, self.tables[n]; you read another one, or all
+    tables[n] => tables[n - 1] || tables[-1] || tables[(n + 1) % 3]
     row = self.tables[n](ids) => row = sum(table(ids) for table in self.tables)
 2 | all your layers make values by the first one's matrix; each has its own, self.layers[n]
     layers[n] => layers[0]
 3 | you added the embedding at the entrance; each layer has a table of its own
     self.tables[n](ids) => self.embed(ids)
-3 | you added the row to the stream; it is added to the value
+3 | the row is added to the VALUE: not to the stream, and through no matrix
     self.layers[n].value(h) => h
-3 | your row went through the matrix; it is a value already
-    own + row => self.layers[n].value(h + row)
-    own + row => self.layers[n].value(row)
-2 | you added the row to the first layer's values; every layer keeps its own
-    own + row => (v1 if n else own) + row
-2 | you added v1 as well; the layer's own values and the row are all
-    own + row => own + row + (v1 if n else 0)
+    own + row => self.layers[n].value(h + row) || self.layers[n].value(row)
+2 | v1 stays out; the layer's own values and the row are all
+    own + row => (v1 if n else own) + row || own + row + (v1 if n else 0)
 1 | your first layer has no row; every layer has a table, the first one, too
     own + row => own + row if n else own
 2 | only your first layer has a row; every layer has a table
@@ -98,20 +77,17 @@ unit.mistakes("""
 takes: easy, 4 minutes
 hint: ids (B, T) holds a row number for every position: index the table with it.
 hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.
-2 | you took row t of the table at position t; wanted that of the token there, table[ids]
-    ids[text, t] => t
-2 | your rows are those of a neighbour, or the last token's; each position takes its own token's
-    ids[text, t] => ids[text, t - 1]
-    ids[text, t] => ids[text, (t + 1) % 5]
-    ids[text, t] => ids[text, -1]
+2 | each position takes the row of its own token, table[ids]: no neighbour's, no mean, no row t
+    ids[text, t] => t || ids[text, t - 1] || ids[text, (t + 1) % 5] || ids[text, -1] || ids[0, t]
+    ids[text, t] => ids[text, t] - 1
+    table[ids[text, t]] => table[ids[:, t]].mean(0) || table.mean(0)
 1 | a stands on the value and b on the table's row; you exchanged them
     a * v => b * v
     and: b * row => a * row
 2 | you put the row in the place of the value; it is added to it
     a * v[text, t] + =>
-2 | you divided by a + b; this is a sum with two weights, and they need not add up to one
+2 | the sum and the row stay as they are: no division by a + b, no norm
     a * v[text, t] + b * row => (a * v[text, t] + b * row) / (a + b)
-2 | you normed the row; it is added as it stands in the table
     b * row => b * row / np.sqrt((row**2).mean(-1, keepdims=True))
     b * row => b * row / np.linalg.norm(row, axis=-1, keepdims=True)
 1 | a is missing: it multiplies the value
@@ -123,21 +99,10 @@ hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times t
 1 | your a multiplies the row, too; it stands on the value alone
     b * row => a * b * row
 2 | two products are added, a with the value and b with the row: no minus, nothing else between
-    + b => - b
-    + b => * b
+    + b => - b || * b
     b * row => b + row
-2 | you took a mean row; each position takes the row of its own token
-    table[ids[text, t]] => table[ids[:, t]].mean(0)
-    table[ids[text, t]] => table.mean(0)
-2 | all your texts take the rows of the first one; each has its own ids
-    ids[text, t] => ids[0, t]
-2 | your row numbers are one too small: token 0 has row 0
-    ids[text, t] => ids[text, t] - 1
-2 | your heads share the first one's part of a row, or the mean; each has its own part
-    b * row => b * row.mean(0)
-    b * row => b * row[:1]
-2 | features of one head went to the other: a row (H, D) stays as it is
-    b * row => b * row.T.reshape(row.shape)
+2 | each head has its own part of a row (H, D): no mean of heads, no reshape that mixes them
+    b * row => b * row.mean(0) || b * row[:1] || b * row.T.reshape(row.shape)
 """)
 
 
@@ -180,18 +145,14 @@ hint: x = x + w * early, and then r * x + z * x0.
     and: z * x0 => z * early
     => r * x + z * early + w * x0
 2 | after the skip, r times the stream and z times x0 are all: yours holds the stream once more
-    r * joined => (r + 1) * joined
-    r * joined => r * x[i] + joined
+    r * joined => (r + 1) * joined || r * x[i] + joined
 2 | r and z are numbers of their own; yours are shares of one, 1 - z and z
     r * joined => (1 - z) * joined
-2 | that is the skip alone; the mixin is missing: r times it, plus z times x0
-    out[i] = r * joined + z * x0[i] => out[i] = joined
 2 | w stands on the early stream, not on x
     x[i] + w * early => w * x[i] + early
-2 | r is missing: it multiplies the stream and the skip in it
+2 | r or z is missing: r times the stream and the skip in it, plus z times x0
     r * joined => joined
-2 | z is missing: it multiplies x0
-    z * x0 => x0
+    r * joined + z * x0[i] => r * joined + x0[i] || joined + x0[i] || joined
 """)
 
 
@@ -236,10 +197,8 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     => lr * (steps - falling) + lr * falling * (falling + 1) / 2
 1 | your rate falls a step too late: step number steps - falling + 1 is below lr already
     return total => return total + lr - lr / falling
-2 | you did not hold the rate at lr before it falls: at most 1 times lr
-    min(1, left / falling) => left / falling
-2 | you took the larger of the two; the rate is never above lr: min
-    min => max
+2 | the rate is never above lr: min(1, …)
+    min(1, left / falling) => left / falling || max(1, left / falling)
 2 | you counted a step too many at the whole rate: steps - falling come before it falls
     return total => return total + lr
 1 | your line is at 0 in the last step already; 0 belongs to step number `steps`, one later
@@ -250,22 +209,18 @@ after: A cosine in place of the line gives the same sum, and so does every fall 
     => lr * (steps - falling) + lr * sum(left / (falling + 1) for left in range(1, falling)) + lr
 2 | lr is missing where the rate falls: step i has lr * (steps - i) / falling
     => lr * (steps - falling) + (falling + 1) / 2
-2 | the steps that fall are counted twice, or alone: steps - falling have the whole rate before them
-    => lr * steps + lr * (falling + 1) / 2
-    => lr * (falling + 1) / 2
+2 | the first steps - falling have all of lr, and then it falls in the LAST `falling` steps
+    => lr * steps + lr * (falling + 1) / 2 || lr * (falling + 1) / 2
+    => lr * falling + lr * (steps - falling + 1) / 2
+    min(1, left / falling) => left / steps
 1 | `//` leaves no fraction of the rate: divide with /
     left / falling => left // falling
 2 | that is the rate of one step; wanted the sum over all of them
-    => lr
-    => lr / falling
+    => lr || lr / falling
 1 | what is left of the rate is counted in steps of the FALL: divide by falling, not by steps
     min(1, left / falling) => (1 if left >= falling else left / steps)
 2 | what is left of the rate is counted in steps of the FALL: divide by falling, not by steps
     => lr * (steps - falling) + lr * falling * (falling + 1) / 2 / steps
-2 | you held the rate for `falling` steps; so many it FALLS, and these come last
-    => lr * falling + lr * (steps - falling + 1) / 2
-2 | your rate falls from the first step on; it is lr until step number steps - falling
-    min(1, left / falling) => left / steps
 """)
 
 
@@ -306,48 +261,32 @@ in: length
 2 | you compare x with y; wanted what is added: a x with b y
     a * x => x
     and: b * y => y
-2 | yours is the share of a x; wanted that of b y
-    right / => left /
+2 | wanted a share of one: the length of b y over the SUM of the two lengths
+    right / => left / || 100 * right /
+    left + right => length(a * x[place] + b * y[place]) || left || np.hypot(left, right)
+    right / (left + right) => (b * y[place] @ (s := a * x[place] + b * y[place])) / (s @ s)
 2 | a stands on x and b on y, once each, below the root
-    => share_of_lengths(b, x, a, y)
-    => share_of_lengths(a * a, x, b * b, y)
-2 | you divided by another length; wanted the sum of the two
-    left + right => length(a * x[place] + b * y[place])
-    left + right => left
-    left + right => np.hypot(left, right)
-2 | you took one norm of all tokens and features; a length for every token: norm(dim=-1)
-    => length(b * y) / (length(a * x) + length(b * y))
-2 | those are squared lengths, one or both: a length is the ROOT of the sum of squares
+    => share_of_lengths(b, x, a, y) || share_of_lengths(a * a, x, b * b, y)
+2 | a length is the ROOT of the sum of SQUARES; one of yours or both are something else
     np.sqrt =>
     length(b * y[place]) => length(b * y[place]) ** 2
     length(a * x[place]), => length(a * x[place]) ** 2,
-2 | you measured b y along the sum; wanted lengths: that of b y over the sum of the two
-    right / (left + right) => (b * y[place] @ (s := a * x[place] + b * y[place])) / (s @ s)
-2 | you took the lengths of all tokens together; wanted the share of each token, then the mean
+    np.sqrt((v**2).sum()) => abs(v).sum() || abs(v).max() || abs(v.sum()) || v.sum()
+2 | every TOKEN has a length, norm(dim=-1), and a share; their mean comes last
+    => length(b * y) / (length(a * x) + length(b * y))
+    => share_of_lengths(a, x.T, b, y.T)
+    => share_of_lengths(a, x.swapaxes(1, 2), b, y.swapaxes(1, 2))
+    => (abs(b * y) / (abs(a * x) + abs(b * y))).mean()
     shares.append(right / (left + right)) => shares.append([left, right])
     and: np.mean(shares) => np.sum(shares, 0)[1] / np.sum(shares)
 1 | a length is never negative, whatever the sign of its weight
     length(a * x[place]) => a * length(x[place])
     and: length(b * y[place]) => b * length(y[place])
-2 | that is per cent; wanted a share of one
-    right / => 100 * right /
 2 | those are the shares of all tokens, or their sum or median; wanted their mean
-    np.mean => np.array
-    np.mean => np.sum
-    np.mean => np.median
+    np.mean => np.array || np.sum || np.median
     np.mean(shares) => np.sort(shares)[(len(shares) - 1) // 2]
-2 | you took a length for every feature; every TOKEN has one: norm(dim=-1)
-    => share_of_lengths(a, x.T, b, y.T)
-    => share_of_lengths(a, x.swapaxes(1, 2), b, y.swapaxes(1, 2))
 2 | q / p + q is (q / p) + q: put brackets around the sum of the lengths
     right / (left + right) => right / left + right
-2 | you compared feature by feature; wanted the lengths of whole vectors, one a token
-    => (abs(b * y) / (abs(a * x) + abs(b * y))).mean()
-2 | a length is the root of the sum of SQUARES; you summed features, or took the largest
-    np.sqrt((v**2).sum()) => abs(v).sum()
-    np.sqrt((v**2).sum()) => abs(v).max()
-    np.sqrt((v**2).sum()) => abs(v.sum())
-    np.sqrt((v**2).sum()) => v.sum()
 """)
 
 
@@ -381,59 +320,36 @@ hint: The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H
     | must be added before it can meet the rows (B, T, H, D)?
 hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].
 2 | your gate does not end at 3: it is 3 times the sigmoid, so that an unmoved gate stands at 1.5
-    3 / => 1 /
-    3 / => 2 /
-    3 / => 1.5 /
+    3 / => 1 / || 2 / || 1.5 /
 2 | the sigmoid is taken of the product of h and W; yours is taken of one of them, or of the rows
     z = => W = 1 / (1 + np.exp(-W))\nz =
     and: 3 / (1 + np.exp(-z)) => 3 * z
     z = => h = 1 / (1 + np.exp(-h))\nz =
     and: 3 / (1 + np.exp(-z)) => 3 * z
     gate * row => 3 / (1 + np.exp(-z[b, t, n] * row))
-2 | your 3 stands inside the sigmoid; it multiplies what comes out
-    3 / (1 + np.exp(-z)) => 1 / (1 + np.exp(-3 * z))
-2 | your gate is the product alone: without the sigmoid it has no bounds and may turn the row round
-    3 / (1 + np.exp(-z)) => 3 * z
-2 | your gates share a softmax, over heads or tokens; each token and head has its own sigmoid
+2 | the gate is 3 * sigmoid(z), with bounds: no z alone, no softmax, tanh or ReLU, no 3 z, no -z
+    3 / (1 + np.exp(-z)) => 3 * z || 1 / (1 + np.exp(-3 * z)) || 3 / (1 + np.exp(z))
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(2, keepdims=True)
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(1, keepdims=True)
-2 | your gate is a tanh or a ReLU; this one is a sigmoid
-    3 / (1 + np.exp(-z)) => 3 * np.tanh(z)
-    3 / (1 + np.exp(-z)) => 3 * np.maximum(z, 0)
+    3 / (1 + np.exp(-z)) => 3 * np.tanh(z) || 3 * np.maximum(z, 0)
 2 | your gates stand at the wrong heads: row n of W belongs to head n
     12], W) => 12], W[::-1])
 2 | your gate reads the stream of the token before; each token opens its own row
     h[..., :12] => np.roll(h[..., :12], 1, 1)
-2 | you mixed with shares g and 1 - g; the value stays whole, and g E[id] is added to it
+2 | the value stays whole, and the gate TIMES the row is added to it: no share 1 - g, no minus
     3 / => 1 /
     and: v[b, t, n] + => (1 - gate) * v[b, t, n] +
-    v[b, t, n] + => (1 - gate / 3) * v[b, t, n] +
-    v[b, t, n] + => (3 - gate) * v[b, t, n] +
-    v[b, t, n] + => (1 - gate) * v[b, t, n] +
+    v[b, t, n] + => || (1 - gate / 3) * v[b, t, n] + || (3 - gate) * v[b, t, n] +
+    v[b, t, n] + => (1 - gate) * v[b, t, n] + || gate * v[b, t, n] + || v[b, t, n] -
+    v[b, t, n] + gate * row => gate * v[b, t, n] + row
+    gate * row => (3 + gate / 3) * row || gate + row
 1 | you read the last twelve features; the gate reads the first twelve, h[..., :12]
     :12 => -12:
-2 | your gate multiplies the value; it stands on the table's row alone
-    v[b, t, n] + gate * row => gate * v[b, t, n] + row
-    v[b, t, n] + => gate * v[b, t, n] +
-2 | you put the gated row in the place of the value; it is added to it
-    v[b, t, n] + =>
 2 | you took row t of the table at position t; wanted that of the token there, table[ids]
     ids[b, t] => t
-2 | your tokens share a gate, a mean or the first one's; each token and head has its own
-    g[b, t, n] => g[b, 0, n]
+2 | each token and head has a gate of its own: no mean, no first one for all
+    g[b, t, n] => g[b, 0, n] || g[b, :, n].mean() || g[:, :, n].mean() || g.mean()
     np.exp(-z) => np.exp(0 * z - z.mean(1, keepdims=True))
-    g[b, t, n] => g[b, :, n].mean()
-    g[b, t, n] => g[:, :, n].mean()
-    g[b, t, n] => g.mean()
-2 | the gated row is ADDED, not taken away
-    + gate => - gate
-2 | your heads share one gate, the first one's or a mean; each head has a gate of its own
-    g[b, t, n] => g[b, t].mean()
-    g[b, t, n] => g[b, t, 0]
+    g[b, t, n] => g[b, t].mean() || g[b, t, 0]
     12], W) => 12], 0 * W + W.mean(0))
-2 | your gate is turned: sigmoid(z), not sigmoid(-z)
-    np.exp(-z) => np.exp(z)
-2 | you added; the sigmoid is multiplied by 3, and the row by the gate
-    gate * row => (3 + gate / 3) * row
-    gate * row => gate + row
 """)

@@ -87,9 +87,7 @@ hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None]
 2 | the weights a_ij sum to 1 already, so sum over the keys: you took their mean
     return out => return out / len(v)
 2 | you left out keys: a query sees itself, and all that its map shows, causal or not
-    a[i, j] * => (i > j) * a[i, j] *
-    a[i, j] * => (i >= j) * a[i, j] *
-    a[i, j] * => (i != j) * a[i, j] *
+    a[i, j] * => (i > j) * a[i, j] * || (i >= j) * a[i, j] * || (i != j) * a[i, j] *
 """)
 
 
@@ -146,14 +144,11 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
 1 | you took the second stream off; it is added
     + qR => - qR
 1 | the map carries kR as it carries v, a @ kR; you summed or averaged kR without it
-    (a @ kR) => kR.sum(0)
-    (a @ kR) => kR.mean(0)
+    (a @ kR) => kR.sum(0) || kR.mean(0)
 1 | the gate multiplies feature by feature: no dot product, no product of matrices with qR
-    qR * (a @ kR) => qR @ kR.T @ v
-    qR * (a @ kR) => (qR * (a @ kR)).sum(1, keepdims=True)
+    qR * (a @ kR) => qR @ kR.T @ v || (qR * (a @ kR)).sum(1, keepdims=True)
 2 | the gate MULTIPLIES the second stream, and is qR itself: no sum, no sigmoid
-    qR * => qR +
-    qR * => 1 / (1 + np.exp(-qR)) *
+    qR * => qR + || 1 / (1 + np.exp(-qR)) *
 """)
 
 
@@ -180,32 +175,21 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
 2 | W_V is missing: the two are added
     W_V + =>
 2 | `@` with c mixes features; the gate multiplies each column by a number of its own
-    W_KR * c => c @ W_KR
-    W_KR * c => W_KR @ c
-    W_KR * c => W_KR @ np.outer(c, c)
+    W_KR * c => c @ W_KR || W_KR @ c || W_KR @ np.outer(c, c)
 1 | you scaled W_V; the gate stands on the second stream alone, W_KR
-    => (W_V + W_KR) * c
-    => W_V * c + W_KR
+    => (W_V + W_KR) * c || W_V * c + W_KR
 2 | the two matrices are ADDED: no product, no mean, no share 1 - c
-    W_V + => W_V @
-    W_V + => W_V *
-    W_V + => (1 - c) * W_V +
+    W_V + => W_V @ || W_V * || (1 - c) * W_V +
     => (W_V + W_KR * c) / 2
 2 | you took the second matrix off; it is added
     W_V + => W_V -
 2 | you turned a matrix round; only columns are scaled
     W_V + => W_V.T +
-    W_KR * c => (W_KR * c).T
-    W_KR * c => W_KR.T * c
+    W_KR * c => (W_KR * c).T || W_KR.T * c
 2 | you added c to the matrix; it multiplies the columns of W_KR
-    W_KR * c => W_KR + c
-    W_KR * c => W_KR + np.diag(c)
+    W_KR * c => W_KR + c || W_KR + np.diag(c)
 1 | column i of W_KR is multiplied by c[i], once; yours by another number
-    * c => * c.mean()
-    * c => * c[0]
-    * c => * c**2
-    * c => / c
-    * c => * np.outer(c, c)
+    * c => * c.mean() || * c[0] || * c**2 || / c || * np.outer(c, c)
 2 | both matrices are turned round: a row belongs to an input, a column to a feature
     => (W_V + W_KR * c).T
 """)
@@ -246,23 +230,17 @@ hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
 2 | the learned positions are missing: context * C
     + context * C =>
 1 | five matrices a layer: W_Q, W_K and W_V, the modifier's W_QR and W_KR, and no W_O
-    5 * C => 6 * C
-    5 * C => 4 * C
-    5 * C => 3 * C
+    5 * C => 6 * C || 4 * C || 3 * C
 1 | these matrices have no biases
     5 * C * C => 5 * (C * C + C)
 1 | there is no feed-forward network here: 5 C^2 a layer
     5 * C => 13 * C
 2 | positions have one table of (context, C), outside the layers
-    context * C => 2 * context * C
-    context * C => layers * context * C
-    context * C => context * vocab
-    context * C => context**2
+    context * C => 2 * context * C || layers * context * C || context * vocab || context**2
 1 | `^` is no power in Python: width**2
     5 * C * C => 5 * C ^ 2
 1 | the LayerNorm of a layer has a scale and a shift: 2 C numbers
-    C * C + norm => C * C + C
-    C * C + norm => C * C
+    C * C + norm => C * C + C || C * C
 1 | a matrix is (C, C): C^2 numbers, not C
     5 * C * C => 5 * C
 2 | the head has no bias

@@ -50,48 +50,34 @@ hint: A chosen piece reads torch.where(dice < 0.12, mask, torch.where(dice < 0.1
     and: dice < 0.15 => dice < 1.0
 2 | you hide all that are chosen; hidden are the lowest 80 % of these 15 %, below 0.12
     dice < 0.12 => dice < 0.15
-2 | only chosen pieces are targets; at all others the target is -100
-    np.where(chosen, ids, -100) => ids
-2 | your targets hold what the model reads; it has to guess what stood there before
-    np.where(chosen, ids => np.where(chosen, inputs
+2 | targets are `ids` where a piece is chosen, and -100 at all others
+    np.where(chosen, ids, -100) => ids || chosen || np.where(chosen, inputs, -100)
+    ids, -100 => -100, ids || ids, 0
 2 | you sorted the dice and took a share of the pieces; each is decided by its own die: below 0.15
     chosen = => dice = np.where(ordinary, dice, 1).argsort(1).argsort(1) + 0.5\ndice = dice /
   | ordinary.sum(1, keepdims=True)\nchosen =
 1 | [CLS] and [SEP] are never chosen: look at `ordinary`
     ordinary & (dice < 0.15) => dice < 0.15
-2 | the last tenth of the chosen pieces stays as it is; yours reads the mask
+2 | in the last 10 % of the range a piece stays: it reads neither `mask` nor `others`
     np.where(swapped, others, ids) => np.where(swapped, others, np.where(chosen, mask, ids))
-2 | all chosen pieces that are not hidden are swapped; in the last 10 % the piece stays
-    chosen & (dice < 0.135) => chosen
-2 | where none is chosen the target is -100, which the loss leaves out
-    -100 => 0
-2 | hidden and swapped have changed places: the lowest 80 % read the mask
-    mask, np.where(swapped, others, => others, np.where(swapped, mask,
-2 | your targets say where; wanted are the pieces that stood there, and -100 elsewhere
-    np.where(chosen, ids, -100) => chosen
+    chosen & (dice < 0.135) => chosen || chosen & (dice >= 0.135)
 2 | every chosen piece is a target: one that is hidden, one that is swapped and one that stays
     np.where(chosen, ids => np.where(chosen & (inputs != ids), ids
     np.where(chosen, ids => np.where(chosen & (inputs == ids), ids
-    np.where(chosen, ids => np.where(hidden | chosen & ~swapped, ids
-    np.where(chosen, ids => np.where(hidden, ids
-2 | your targets are the wrong way round: -100 stands where a piece is NOT chosen
-    ids, -100 => -100, ids
+    np.where(chosen, ids => np.where(hidden | chosen & ~swapped, ids || np.where(hidden, ids
 2 | chosen is a die BELOW 0.15
     dice < 0.15 => dice > 0.15
-2 | nothing is swapped in yours: the next 10 % read the piece in `others`
-    np.where(swapped, others, ids) => ids
-2 | the next 10 % are swapped, not hidden: they read the piece in `others`
-    dice < 0.12 => dice < 0.135
 2 | those are the inputs alone; the targets are the second result
     return inputs, np.where(chosen, ids, -100) => return inputs
-2 | the lowest 80 % are hidden and the LAST 10 % stay; you swapped those
-    dice < 0.135 => dice >= 0.135
-2 | nothing is hidden in yours: the lowest 80 % read the mask
-    np.where(hidden, mask => np.where(hidden, others
+2 | the next 10 % are swapped: they read the piece in `others`
+    np.where(swapped, others, ids) => ids
+    dice < 0.12 => dice < 0.135
 1 | [CLS] and [SEP] stay in the inputs as well: hide and swap only what is chosen
     chosen & (dice < 0.12), chosen & (dice < 0.135) => dice < 0.12, dice < 0.135
     chosen & (dice < 0.135) => (chosen | (dice > 0.12)) & (dice < 0.135)
-2 | you hid another 80 % of the range; the LOWEST 80 % are hidden
+2 | the LOWEST 80 % of the range are hidden: they read the mask
+    mask, np.where(swapped, others, => others, np.where(swapped, mask,
+    np.where(hidden, mask => np.where(hidden, others
     chosen & (dice < 0.12) => chosen & (dice < 0.135) & (dice >= 0.015)
     dice < 0.12 => dice >= 0.03
     and: dice < 0.135 => dice >= 0.015
@@ -194,8 +180,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
 4 | the largest SUM of the two scores is wanted, with their signs: no product, no abs
     begin[:, None] + end => begin[:, None] * end
 1 | one end lies outside the passage: BOTH must be inside
-    inside[:, None] & inside => inside[:, None] | inside
-    inside[:, None] & inside => inside[:, None] & (inside | True)
+    inside[:, None] & inside => inside[:, None] | inside || inside[:, None] & (inside | True)
     inside[:, None] & inside => (inside[:, None] | True) & inside
 1 | you chose the two ends apart and sorted them; wanted the PAIR with the largest sum
     divmod(int(scores.argmax()), len(end)) => sorted(int(np.where(inside, x, -np.inf).argmax()) for
@@ -244,22 +229,19 @@ hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
     (Counter(said) & Counter(wanted)).total() => sum(min(x.count(w) for x in (said, wanted)) for w
   | in said)
     (Counter(said) & Counter(wanted)).total() => sum(n - 1 for n in Counter(said + wanted).values())
-2 | yours is precision, the share of the said words that are right; F1 is 2 c / (p + g)
-    2 * common / (p + g) => common / p
-2 | yours is recall, the share of the wanted words that were said; F1 is 2 c / (p + g)
-    2 * common / (p + g) => common / g
+2 | yours is precision, c / p, or recall, c / g; F1 is 2 c / (p + g)
+    2 * common / (p + g) => common / p || common / g
 2 | you divided by something else; F1 is 2 c / (p + g), with all words of both
-    2 * common / (p + g) => common / (Counter(said) | Counter(wanted)).total()
-    2 * common / (p + g) => common / max(p, g)
+    2 * common / (p + g) => common / (Counter(said) | Counter(wanted)).total() || common / max(p, g)
     2 * common / (p + g) => common / (p * g) ** 0.5
-    (p + g) => (p * g)
-    (p + g) => (p + g - common)
+    (p + g) => (p * g) || (p + g - common)
 2 | `//` leaves no fraction: divide with /
     2 * common / (p + g) => 2 * common // (p + g)
 1 | two empty answers have no word in common: in the scorer of SQuAD v1 their F1 is 0
     else 0.0 => else float(said == wanted)
-2 | 2 c / (p + g): the factor 2 is missing
-    2 * common => common
+2 | F1 is 2 c / (p + g): the 2 or the division is missing in yours, or it is per cent
+    2 * common => common || 200 * common
+    2 * common / (p + g) => common
 2 | you averaged precision and recall; F1 is 2 c / (p + g), their harmonic mean
     2 * common / (p + g) => (common / p + common / g) / 2
 1 | the order of words plays no part: you compared place by place
@@ -268,12 +250,8 @@ hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
     => float(said == wanted)
 1 | p and g count words as often as they occur: len, not the size of a set
     len(said), len(wanted) => len(set(said)), len(set(wanted))
-2 | that is per cent; wanted a share of one
-    2 * common => 200 * common
 2 | 2 c / p + g is (2 c / p) + g: put brackets around p + g
     (p + g) => p + g
-2 | that is c alone; F1 is 2 c / (p + g)
-    2 * common / (p + g) => common
 3 | c counts words that BOTH have: & of the two bags, not |
     & Counter => | Counter
 """)
@@ -306,37 +284,25 @@ hint: One sum: x @ W_V, and alpha times F.relu(x).
     => np.maximum(x @ W_V + alpha * x, 0)
 1 | X W_V keeps its weight of one; you gave it 1 - alpha
     x @ W_V => (1 - alpha) * (x @ W_V)
-1 | relu is missing: only what is above zero is added
-    np.maximum(x, 0) => x
-2 | your matrix is turned round: X W_V is x @ W_V
+2 | X W_V is x @ W_V, of X itself, and the bypass is added to it
     W_V => W_V.T
+    x @ W_V => x || np.maximum(x, 0) @ W_V
+    x @ W_V + =>
 2 | alpha scales relu(X) alone
     x @ W_V + alpha * => alpha * (x @ W_V) +
     => alpha * (x @ W_V + np.maximum(x, 0))
 2 | alpha MULTIPLIES relu(X): yours has none, adds it, or makes it the slope below zero
     alpha * =>
-    alpha * np.maximum(x, 0) => np.maximum(x + alpha, 0)
-    alpha * np.maximum(x, 0) => np.where(x > 0, x, alpha * x)
-2 | the matrix is missing: V is X W_V
-    x @ W_V => x
+    alpha * np.maximum(x, 0) => np.maximum(x + alpha, 0) || np.where(x > 0, x, alpha * x)
 1 | what is added goes PAST the matrix; you sent it through W_V
     => (x + alpha * np.maximum(x, 0)) @ W_V
 1 | you took relu(X) off; it is added
     + alpha => - alpha
-2 | X W_V is missing: the bypass is added to it
-    x @ W_V + =>
 1 | you took relu of alpha X, which turns round where alpha is below zero
     alpha * np.maximum(x, 0) => np.maximum(alpha * x, 0)
-1 | you took GELU, as BERT's feed-forward networks do, or a sigmoid; the bypass is relu
-    np.maximum(x, 0) => x * normal_cdf(x)
-    np.maximum(x, 0) => 1 / (1 + np.exp(-x))
-1 | you added alpha wherever x is above zero; relu(x) is x itself there
-    np.maximum(x, 0) => (x > 0)
-1 | relu(x) is 0 below zero and x above; you took |x|, or what is below
-    np.maximum(x, 0) => abs(x)
-    np.maximum(x, 0) => np.minimum(x, 0)
-2 | X W_V takes X as it is; relu belongs to what is added
-    x @ W_V => np.maximum(x, 0) @ W_V
+1 | relu(x) is x above zero and 0 below: no |x|, no step, no GELU, no sigmoid, and not x itself
+    np.maximum(x, 0) => x || (x > 0) || abs(x) || np.minimum(x, 0)
+    np.maximum(x, 0) => x * normal_cdf(x) || 1 / (1 + np.exp(-x))
 """)
 
 
@@ -366,24 +332,19 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
     s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m - 2)
 2 | a variance between runs divides by n - 1; yours divides by n
     a.var(ddof=1), b.var(ddof=1) => a.var(), b.var()
-2 | the error of a mean is smaller than the deviation of a run: divide each variance by its n
-    s_a / n + s_b / m => s_a + s_b
-2 | you added standard deviations over n; their SQUARES, the variances, are added: a.var()
+2 | the error of a MEAN is smaller than the spread of a run: divide each variance by its n
+    s_a / n + s_b / m => s_a + s_b || (s_a + s_b) / 2
+2 | the SQUARES of two errors are added, a.var() / n; you added deviations over n, or errors
     a.var(ddof=1), b.var(ddof=1) => a.std(ddof=1), b.std(ddof=1)
+    square**0.5 => ((s_a / n) ** 0.5 + (s_b / m) ** 0.5)
 2 | your sign is turned: wanted the mean of b less that of a
     b.mean() - a.mean() => a.mean() - b.mean()
 2 | the root is missing: the standard error is the ROOT of the sum
     square**0.5 => square
 2 | each variance is divided by its OWN number of runs; you divided their sum by all
-    s_a / n + s_b / m => (s_a + s_b) / (n + m)
-    s_a / n + s_b / m => s_a + s_b / (n + m)
-2 | n - 1 is in the variance already; divide it by n
-    s_a / n + s_b / m => s_a / (n - 1) + s_b / (m - 1)
-2 | you added the two standard errors; their SQUARES are added
-    square**0.5 => ((s_a / n) ** 0.5 + (s_b / m) ** 0.5)
+    s_a / n + s_b / m => (s_a + s_b) / (n + m) || s_a + s_b / (n + m)
 2 | Welch's t is of MEANS; you took sums, or medians
-    b.mean() - a.mean() => b.sum() - a.sum()
-    b.mean() - a.mean() => np.sort(b)[(m - 1) // 2] - np.sort(a)[(n - 1) // 2]
+    b.mean() - a.mean() => b.sum() - a.sum() || np.sort(b)[(m - 1) // 2] - np.sort(a)[(n - 1) // 2]
 2 | the error of one mean is missing: both groups are uncertain
     + s_b / m =>
     s_a / n + =>
@@ -393,19 +354,14 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 1 | t has a sign: it is below zero where b's mean is the lower one
     gap / square => abs(gap) / square
 2 | t is the difference of the means DIVIDED by its standard error: no product, neither alone
-    gap / square**0.5 => gap
-    gap / square**0.5 => square**0.5
-    gap / square**0.5 => gap * square**0.5
-2 | you divided by the spread of a RUN (Cohen's d); the error of a mean is smaller
-    s_a / n + s_b / m => (s_a + s_b) / 2
+    gap / square**0.5 => gap || square**0.5 || gap * square**0.5
 2 | b.mean() - a.mean() / … divides a's mean alone: put brackets around the difference
     gap / square**0.5 => b.mean() - a.mean() / square**0.5
-2 | a variance is divided by n itself, not by its root or its square
-    s_a / n + s_b / m => s_a / n**0.5 + s_b / m**0.5
-    s_a / n + s_b / m => s_a / n**2 + s_b / m**2
+2 | a variance is divided by n itself: no n - 1, no root, no square of n
+    s_a / n + s_b / m => s_a / n**0.5 + s_b / m**0.5 || s_a / n**2 + s_b / m**2
+    s_a / n + s_b / m => s_a / (n - 1) + s_b / (m - 1)
 2 | two errors ADD up in squares; you took the mean or the difference of these
-    s_a / n + s_b / m => (s_a / n + s_b / m) / 2
-    s_a / n + s_b / m => abs(s_a / n - s_b / m)
+    s_a / n + s_b / m => (s_a / n + s_b / m) / 2 || abs(s_a / n - s_b / m)
 2 | these runs are no pairs: Welch's t takes the mean and the variance of each group
     gap / square**0.5 => (b[: min(n, m)] - a[: min(n, m)]).mean() / ((b[: min(n, m)] - a[: min(n,
   | m)]).var(ddof=1) / min(n, m)) ** 0.5
@@ -442,12 +398,13 @@ unit.mistakes("""
 takes: easy, 6 minutes
 hint: Take the mean off V and off R; the three terms are means of products of what is left.
 hint: v, r = V - V.mean(), R - R.mean(); the last term is 2 * alpha * (v * r).mean().
-2 | the last term has lost its alpha, as in the report: it is 2 alpha Cov(V, R)
+2 | the last term is 2 alpha Cov(V, R), with its sign: a factor is missing in yours, or too many
     2 * alpha * together => 2 * together
-2 | the last term stands twice, once for either order: 2 alpha Cov(V, R)
-    2 * alpha => alpha
-2 | Var[alpha R] is alpha squared times Var R
-    alpha**2 => alpha
+    2 * alpha => alpha || 2 * alpha**2 || -2 * alpha
+2 | R is multiplied by alpha once: alpha² Var R, and 2 alpha Cov(V, R)
+    alpha**2 * of_r => of_r || alpha * of_r
+    alpha**2 * of_r, 2 * alpha * together => of_r, together
+    alpha**2 * of_r, 2 * alpha * together => alpha**4 * of_r, 2 * alpha**2 * together
 2 | a variance is around the mean: take the mean of all entries off V and off R first
     V - V.mean(), R - R.mean() => V, R
     R - R.mean() => R
@@ -459,11 +416,6 @@ hint: v, r = V - V.mean(), R - R.mean(); the last term is 2 * alpha * (v * r).me
     (v * r) => (V * R)
 2 | these are standard deviations; a variance is a mean of squares
     return of_v, alpha**2 * of_r => return of_v**0.5, alpha * of_r**0.5
-2 | the terms are those of V + alpha R: the second takes alpha squared, the third 2 alpha
-    alpha**2 * of_r, 2 * alpha * together => of_r, together
-2 | alpha stands too often in yours: alpha² Var R, and once in the last term, 2 alpha Cov(V, R)
-    2 * alpha => 2 * alpha**2
-    alpha**2 * of_r, 2 * alpha * together => alpha**4 * of_r, 2 * alpha**2 * together
 2 | your last term is 0; what the two have together is the mean of the PRODUCTS v r
     * together => * 0
 1 | a covariance has a sign: it is below zero where V and R go against each other
@@ -474,15 +426,10 @@ hint: v, r = V - V.mean(), R - R.mean(); the last term is 2 * alpha * (v * r).me
 2 | one of your numbers is the variance of the sum; wanted are its three parts
     2 * alpha * together => np.var(V + alpha * R)
     return of_v => return np.var(V + alpha * R)
-2 | the sign of the last term is turned: it is below zero where the two go against each other
-    2 * alpha => -2 * alpha
-2 | R is multiplied by alpha: its own part is alpha squared times Var R
-    alpha**2 * of_r => of_r
 2 | your third number still holds alpha R's own part: that is the second
     2 * alpha * together => alpha**2 * of_r + 2 * alpha * together
 2 | those are sums; a variance is a MEAN over all entries
     V.size => 1
 2 | a covariance is the mean of the products v r: no correlation, no product of deviations
-    * together => * together / (of_v * of_r) ** 0.5
-    * together => * (of_v * of_r) ** 0.5
+    * together => * together / (of_v * of_r) ** 0.5 || * (of_v * of_r) ** 0.5
 """)
