@@ -161,7 +161,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     inside[:, None] & inside => (np.arange(len(end)) >= inside.argmax())[:, None] & (inside | True)
 2 | an answer may be one word long: last >= first, not >
     & inside) => & inside, 1)
-1 | you chose one end first, then the other end for it; of all PAIRS another has a larger sum
+1 | you chose one end first, then the other for it; another pair may have the larger SUM
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first].argmax())
     first, last = divmod(int(scores.argmax()), len(end)) => last = int(np.where(inside, end,

@@ -75,7 +75,9 @@ def test_a_table_is_read_from_top_to_bottom():
            and: size =>
            | more
         3 | the second
-          => 1 / 2
+          => 1 / 2 || 1 / 3
+          * size => || + size
+          | || - size
         """,
         first=40,
     )
@@ -97,7 +99,14 @@ def test_a_table_is_read_from_top_to_bottom():
         [(54, "size", "2 * size")],
         [(55, "/ unit", "* unit"), (56, "size", "more")],
     ]
-    assert (second.loses, second.says, second.ways) == (3, "the second", [[(59, "", "1 / 2")]])
+    assert (second.loses, second.says) == (3, "the second")
+    assert second.ways == [
+        [(59, "", "1 / 2")],
+        [(59, "", "1 / 3")],
+        [(60, "* size", "")],
+        [(60, "* size", "+ size")],
+        [(60, "* size", "- size")],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def norm(x):
     "unit, code, told",
     [
         ("nb02", IN_PLACE, handed_on.IN_PLACE),
-        ("nb01", HALF, handed_on.ANOTHER),
+        ("nb01", HALF, handed_on.UNREACHED.format("`k` and `q`")),
         ("nb02", EPS_OUTSIDE, handed_on.ENDLESS),
     ],
 )
@@ -150,11 +150,38 @@ def row_8(n, chosen, h, x0, W):
 """
 
 
-@pytest.mark.parametrize("unit, code", [("nb06", UNTAUGHT), ("nb09", TWICE)])
-def test_a_table_that_does_not_learn_and_a_norm_done_twice_have_other_gradients(unit, code, capsys):
+@pytest.mark.parametrize(
+    "unit, code, told",
+    [
+        ("nb06", UNTAUGHT, handed_on.UNREACHED.format("a weight of `self`")),
+        ("nb09", TWICE, handed_on.ANOTHER),
+    ],
+)
+def test_a_table_that_does_not_learn_and_a_norm_done_twice_have_other_gradients(
+    unit, code, told, capsys
+):
     answer = written(code)
     assert turn.your_turn(unit, answer) is turn.solution(unit, answer.__name__)
-    assert handed_on.RIGHT + handed_on.ANOTHER in capsys.readouterr().out
+    assert handed_on.RIGHT + told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cut", ["a.detach()", "torch.tensor(a.tolist())", "a.data.clone()"])
+def test_shares_that_could_not_learn_are_refused_by_their_name(cut, capsys):
+    answer = written(
+        "def learned_mix(v, v1, a, b):\n"
+        f"    return ({cut})[:, None] * v + torch.stack([b[:, None] * x for x in v1])"
+    )
+    assert turn.your_turn("nb04", answer) is turn.solution("nb04", "learned_mix")
+    assert handed_on.RIGHT + handed_on.UNREACHED.format("`a`") in capsys.readouterr().out
+
+
+def test_first_values_that_could_not_learn_are_refused(capsys):
+    answer = written(
+        "def neutreno(A, v, v1, lam):\n"
+        "    return (A @ v.transpose(1, 2)).transpose(1, 2) + lam * (v1.detach() - v)"
+    )
+    assert turn.your_turn("nb04", answer) is turn.solution("nb04", "neutreno")
+    assert handed_on.RIGHT + handed_on.UNREACHED.format("`v1`") in capsys.readouterr().out
 
 
 ROWS = """
