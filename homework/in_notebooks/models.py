@@ -127,6 +127,8 @@ class Embedding:
     def __call__(self, ids):
         return self.weight[ids] if torch.is_tensor(ids) else self.table[ids]
 
+    forward = __call__
+
 
 class Whole(GPT):
     """The same, whose embedding and sizes may be asked for."""
@@ -142,7 +144,7 @@ class Whole(GPT):
 
 
 class Single(Embedding):
-    """The same in single precision, so that rows may be added to values of either."""
+    """The same in single precision, as the weights of a model are."""
 
     def __init__(self, table):
         super().__init__(table.astype("f4").astype("f8"))

@@ -36,8 +36,8 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     head[t, t - back] => head[t, back]
 2 | you counted all T queries; the first `back` of them have no such key and do not count
     found.mean(1) => found.sum(1) / T
-3 | every head has one number, its queries' mean, mean(-1): no sum, no last query, no mean of heads
-    .mean(1) => || .sum(1) || [:, -1] || .mean() || .mean(0)
+3 | every head has one number, its queries' mean, mean(-1): no sum, no one query, no mean of heads
+    .mean(1) => || .sum(1) || [:, -1] || .max(1) || .mean() || .mean(0)
 3 | you took the mean of all T² weights; T - back of them lie on the diagonal
     => np.stack([np.diagonal(head, -back).sum() / head.size for head in A])
 2 | you took the main diagonal, a token's weight on itself; wanted the one that lies `back` below it
@@ -47,8 +47,8 @@ hint: A.diagonal(-back, -2, -1) is that diagonal of every head: (H, T - back).
     => weight_back(A, back + 1) || np.stack([np.diagonal(head, 1 - back) for head in A]).mean(1)
 3 | you summed all keys `back` or more positions before; wanted the one key at t - back
     => np.tril(A, -back).sum(-1).mean(-1) || np.tril(A, -back).sum((1, 2)) / (A.shape[1] - back)
-3 | you took a mean of whole rows; of each row one weight is meant, that of key t - back
-    => A[:, back:].mean((1, 2))
+3 | you took a mean of whole rows, or of a block; of each row one weight is meant, key t - back's
+    => A[:, back:].mean((1, 2)) || A[:, back:, : A.shape[1] - back].mean((1, 2))
 3 | you left out a query too many: query t = back has a key at 0, and is the first that counts
     range(back, T) => range(back + 1, T)
     range(back, T) => range(back + 1, T)
@@ -99,7 +99,7 @@ in: entropy_of
 3 | you averaged the maps of all texts; an entropy for each text comes first, then their mean
     text in A => text in [A.mean(0)]
 4 | importance must sum to 1 in each text before its entropy is taken: divide by the text's total
-    / received.sum() => || / len(received) * len(text) || / A.mean(1).sum()
+    / received.sum() => || / len(received) * len(text) || / A.mean(1).sum() || * len(text)
 1 | a token that receives nothing contributes 0, not NaN
     else 0.0 => else np.nan
 3 | entropy is MINUS the sum of p log p
@@ -122,7 +122,7 @@ in: entropy_of
 4 | you took a softmax of what tokens receive; divide it by its sum
     received / received.sum() => np.exp(received) / np.exp(received).sum()
 4 | you added a small number inside the logarithm, which moves the entropy: xlogy(p, p) needs none
-    np.log(x) => np.log(x + 1e-2) || np.log(x + 1e-3) || np.log(x + 1e-4)
+    np.log(x) => np.log(x + 1e-2) || np.log(x + 1e-3) || np.log(x + 1e-4) || np.log(x + 1e-5)
 """)
 
 
@@ -179,7 +179,8 @@ hint: (u.sum(1).square().sum(-1) - T) / (T * (T - 1))
     cosines.sum => (cosines**2).sum || abs(cosines).sum
 2 | you compared features; wanted tokens: (T, T) products, u @ u.mT
     u @ u.swapaxes(1, 2) => u.swapaxes(1, 2) @ u
-2 | you compared each token with its neighbour, or with the first one; wanted all pairs
+2 | you compared each token with its neighbour, the first one or the mean; wanted all pairs
+    => (units(h) * units(h.mean(1))[:, None]).sum(-1).mean(-1)
     => (units(h)[:, 1:] * units(h)[:, :-1]).sum(-1).mean(-1)
     => (units(h)[:, 1:] * units(h)[:, :1]).sum(-1).mean(-1)
 """)
@@ -227,14 +228,14 @@ hint: torch.linalg.eigvalsh(v.mT @ v / T).flip(-1).mean(0)
 4 | you took products of tokens with tokens, (T, T); the second moment is (C, C): v.mT @ v
     text.T @ text => text @ text.T
 3 | each text has a second moment and a spectrum of its own, and these have a mean: no sum
-    text in v => text in v[:1] || text in [v.reshape(-1, v.shape[-1])]
+    text in v => text in v[:1] || text in [v.mean(0)] || text in [v.reshape(-1, v.shape[-1])]
     text in v => text in [v.reshape(-1, v.shape[-1])]
     and: len(text) => v.shape[1]
     np.mean(found, 0) => np.sum(found, 0)
-4 | wanted the eigenvalues themselves: no shares, no cumulative sum, no roots or squares
+4 | wanted the eigenvalues themselves: no shares, no sums, no roots, squares or logarithms
     [::-1] => [::-1] / values.sum()
     np.mean(found, 0) => np.mean(found, 0) / np.sum(np.mean(found, 0))
-    np.mean(found, 0) => np.cumsum(np.mean(found, 0))
+    np.mean(found, 0) => np.cumsum(np.mean(found, 0)) || np.mean(found, 0) / np.mean(found, 0)[0]
     np.mean(found, 0) => np.cumsum(np.mean(found, 0)) / np.sum(np.mean(found, 0))
     values[::-1] => values[::-1] ** 2 || np.sqrt(np.abs(values[::-1]))
     values[::-1] => np.sqrt(np.abs(values[::-1]))[: len(text)]

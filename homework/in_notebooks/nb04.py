@@ -216,11 +216,14 @@ hint: a[:, None] * v + b[:, None] * v1
 3 | you divided the sum; the shares are used as they were learned, whatever they sum to
     => (a[:, None] * v + b[:, None] * v1) / 2
     => (a[:, None] * v + b[:, None] * v1) / (a + b)[:, None]
-3 | you gave V_1 the rest, 1 - a; it has a share of its own, b
+3 | a and b are numbers of their own; neither is the rest, 1 - a or 1 - b
     b[:, None] => (1 - a[:, None])
-2 | your heads share one a and one b, the first or a mean; every head has its own
-    => a.mean() * v + b.mean() * v1 || a[0] * v + b[0] * v1
-3 | you took a sigmoid or a softmax of the shares; they are used as they were learned
+    a[:, None] => (1 - b[:, None])
+2 | your heads share one a and one b, one head's or a mean; every head has its own
+    => a.mean() * v + b.mean() * v1 || a[0] * v + b[0] * v1 || a[-1] * v + b[-1] * v1
+3 | the shares are used as they were learned: no sigmoid, softmax, tanh, exp or square of them
+    => learned_mix(v, v1, np.tanh(a), np.tanh(b)) || learned_mix(v, v1, np.exp(a), np.exp(b))
+    => learned_mix(v, v1, a * a, b * b)
     => learned_mix(v, v1, 1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b)))
     => learned_mix(v, v1, 1 / (1 + np.exp(b - a)), 1 / (1 + np.exp(a - b)))
     => learned_mix(v, v1, softmax(a), softmax(b))

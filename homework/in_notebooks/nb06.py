@@ -271,7 +271,7 @@ in: length
     np.sqrt =>
     length(b * y[place]) => length(b * y[place]) ** 2
     length(a * x[place]), => length(a * x[place]) ** 2,
-    np.sqrt((v**2).sum()) => abs(v).sum() || abs(v).max() || abs(v.sum()) || v.sum()
+    np.sqrt((v**2).sum()) => abs(v).sum() || abs(v).max() || abs(v.sum()) || v.sum() || np.std(v)
 2 | every TOKEN has a length, norm(dim=-1), and a share; their mean comes last
     => length(b * y) / (length(a * x) + length(b * y))
     => share_of_lengths(a, x.T, b, y.T)
@@ -328,7 +328,7 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     and: 3 / (1 + np.exp(-z)) => 3 * z
     gate * row => 3 / (1 + np.exp(-z[b, t, n] * row))
 2 | the gate is 3 * sigmoid(z), with bounds: no z alone, no softmax, tanh or ReLU, no 3 z, no -z
-    3 / (1 + np.exp(-z)) => 3 * z || 1 / (1 + np.exp(-3 * z)) || 3 / (1 + np.exp(z))
+    3 / (1 + np.exp(-z)) => 3 * z || z || 1 / (1 + np.exp(-3 * z)) || 3 / (1 + np.exp(z))
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(2, keepdims=True)
     3 / (1 + np.exp(-z)) => 3 * np.exp(z) / np.exp(z).sum(1, keepdims=True)
     3 / (1 + np.exp(-z)) => 3 * np.tanh(z) || 3 * np.maximum(z, 0)
@@ -345,8 +345,8 @@ hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * tabl
     gate * row => (3 + gate / 3) * row || gate + row
 1 | you read the last twelve features; the gate reads the first twelve, h[..., :12]
     :12 => -12:
-2 | you took row t of the table at position t; wanted that of the token there, table[ids]
-    ids[b, t] => t
+2 | each position takes the row of its own token, table[ids]; you took row t, or a neighbour's
+    ids[b, t] => t || ids[b, t - 1]
 2 | each token and head has a gate of its own: no mean, no first one for all
     g[b, t, n] => g[b, 0, n] || g[b, :, n].mean() || g[:, :, n].mean() || g.mean()
     np.exp(-z) => np.exp(0 * z - z.mean(1, keepdims=True))

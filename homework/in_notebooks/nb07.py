@@ -74,8 +74,8 @@ hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Times a[:, :, None]
     => a * (v.sum(1) + qR @ kR.T)
 2 | your loop keeps the last pair alone; wanted the sum of all
     out[i] += => out[i] =
-2 | the gate is qR itself: no sigmoid is asked for
-    qR[i] * => 1 / (1 + np.exp(-qR[i])) *
+2 | the gate is qR itself: no sigmoid, no 1 + qR
+    qR[i] * => 1 / (1 + np.exp(-qR[i])) * || (1 + qR[i]) *
 1 | you took the modifier off; it is added
     v[j] + => v[j] -
 2 | a is a map already: no softmax is asked for
@@ -147,8 +147,10 @@ hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the se
     (a @ kR) => kR.sum(0) || kR.mean(0)
 1 | the gate multiplies feature by feature: no dot product, no product of matrices with qR
     qR * (a @ kR) => qR @ kR.T @ v || (qR * (a @ kR)).sum(1, keepdims=True)
-2 | the gate MULTIPLIES the second stream, and is qR itself: no sum, no sigmoid
-    qR * => qR + || 1 / (1 + np.exp(-qR)) *
+2 | the gate MULTIPLIES the second stream, and is qR itself: no sum, no sigmoid, no 1 + qR
+    qR * => qR + || (1 + qR) * || 1 / (1 + np.exp(-qR)) *
+2 | a is a map already: no softmax is asked for
+    => two_streams(np.exp(a) / np.exp(a).sum(1, keepdims=True), v, qR, kR)
 """)
 
 
@@ -188,6 +190,8 @@ hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
     W_KR * c => (W_KR * c).T || W_KR.T * c
 2 | you added c to the matrix; it multiplies the columns of W_KR
     W_KR * c => W_KR + c || W_KR + np.diag(c)
+2 | column i of W_KR is multiplied by c[i] itself: no sum, no length, no sigmoid of c
+    * c => * c.sum() || * np.linalg.norm(c) || / (1 + np.exp(-c))
 1 | column i of W_KR is multiplied by c[i], once; yours by another number
     * c => * c.mean() || * c[0] || * c**2 || / c || * np.outer(c, c)
 2 | both matrices are turned round: a row belongs to an input, a column to a feature

@@ -52,7 +52,7 @@ hint: A chosen piece reads torch.where(dice < 0.12, mask, torch.where(dice < 0.1
     dice < 0.12 => dice < 0.15
 2 | targets are `ids` where a piece is chosen, and -100 at all others
     np.where(chosen, ids, -100) => ids || chosen || np.where(chosen, inputs, -100)
-    ids, -100 => -100, ids || ids, 0
+    ids, -100 => -100, ids || ids, 0 || ids, mask
 2 | you sorted the dice and took a share of the pieces; each is decided by its own die: below 0.15
     chosen = => dice = np.where(ordinary, dice, 1).argsort(1).argsort(1) + 0.5\ndice = dice /
   | ordinary.sum(1, keepdims=True)\nchosen =
@@ -142,13 +142,14 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
 1 | your answer ends before it begins
     np.triu =>
 4 | you counted the place of the end from the beginning; wanted its place among all T
-    return first, last => return first, last - first
+    return first, last => return first, last - first || return first, last - first + 1
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
   | -np.inf).argmax())\nlast = int(scores[first, first:].argmax())
-4 | `last` is the last word's own place, no slice's end behind it
-    return first, last => return first, last + 1
+4 | places count from 0, and `last` is the last word's own, no slice's end behind it
+    return first, last => return first, last + 1 || return first + 1, last + 1
 1 | you left out the first or the last place, of all or of the passage: range(a, b) ends before b
     np.where(fits => np.where(fits & (np.arange(len(end)) < len(end) - 1)
+    np.where(fits => np.where(fits & (np.arange(len(end)) < len(end) - 1)[:, None]
     np.where(fits => np.where(fits & (np.arange(len(end)) < inside.nonzero()[0][-1])
     np.where(fits => np.where(fits & (np.arange(len(end)) > 0)[:, None]
     np.where(fits => np.where(fits & (np.arange(len(end)) > inside.argmax())[:, None]
@@ -171,7 +172,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     + end, -np.inf => + end, np.where(np.tri(len(end), k=-1), 0, -np.inf)
     begin[:, None] + end => (begin * inside)[:, None] + end * inside
     and: inside[:, None] & inside => np.ones((len(end), len(end)), bool)
-4 | you always answer (0, 0): scores may all be negative, so the best of them begins at -inf, not 0
+4 | you always answer (0, 0): scores may all be negative, so the best of them begins at -inf
     => 0, 0
 3 | begin and end have changed places: begin[first] + end[last]
     begin[:, None] + end => end[:, None] + begin
@@ -233,7 +234,8 @@ hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
     2 * common / (p + g) => common / p || common / g
 2 | you divided by something else; F1 is 2 c / (p + g), with all words of both
     2 * common / (p + g) => common / (Counter(said) | Counter(wanted)).total() || common / max(p, g)
-    2 * common / (p + g) => common / (p * g) ** 0.5
+    2 * common / (p + g) => common / (p * g) ** 0.5 || common / min(p, g)
+    2 * common / (p + g) => 2 * common**2 / (p * g)
     (p + g) => (p * g) || (p + g - common)
 2 | `//` leaves no fraction: divide with /
     2 * common / (p + g) => 2 * common // (p + g)
@@ -300,9 +302,9 @@ hint: One sum: x @ W_V, and alpha times F.relu(x).
     + alpha => - alpha
 1 | you took relu of alpha X, which turns round where alpha is below zero
     alpha * np.maximum(x, 0) => np.maximum(alpha * x, 0)
-1 | relu(x) is x above zero and 0 below: no |x|, no step, no GELU, no sigmoid, and not x itself
+1 | relu(x) is x above zero and 0 below: no |x|, no step, no GELU or SiLU, no sigmoid, not x itself
     np.maximum(x, 0) => x || (x > 0) || abs(x) || np.minimum(x, 0)
-    np.maximum(x, 0) => x * normal_cdf(x) || 1 / (1 + np.exp(-x))
+    np.maximum(x, 0) => x * normal_cdf(x) || 1 / (1 + np.exp(-x)) || x / (1 + np.exp(-x))
 """)
 
 
@@ -336,7 +338,7 @@ hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
     s_a / n + s_b / m => s_a + s_b || (s_a + s_b) / 2
 2 | the SQUARES of two errors are added, a.var() / n; you added deviations over n, or errors
     a.var(ddof=1), b.var(ddof=1) => a.std(ddof=1), b.std(ddof=1)
-    square**0.5 => ((s_a / n) ** 0.5 + (s_b / m) ** 0.5)
+    square**0.5 => ((s_a / n) ** 0.5 + (s_b / m) ** 0.5) || (s_a**0.5 + s_b**0.5)
 2 | your sign is turned: wanted the mean of b less that of a
     b.mean() - a.mean() => a.mean() - b.mean()
 2 | the root is missing: the standard error is the ROOT of the sum
@@ -400,7 +402,7 @@ hint: Take the mean off V and off R; the three terms are means of products of wh
 hint: v, r = V - V.mean(), R - R.mean(); the last term is 2 * alpha * (v * r).mean().
 2 | the last term is 2 alpha Cov(V, R), with its sign: a factor is missing in yours, or too many
     2 * alpha * together => 2 * together
-    2 * alpha => alpha || 2 * alpha**2 || -2 * alpha
+    2 * alpha => alpha || 2 * alpha**2 || -2 * alpha || alpha**2
 2 | R is multiplied by alpha once: alpha² Var R, and 2 alpha Cov(V, R)
     alpha**2 * of_r => of_r || alpha * of_r
     alpha**2 * of_r, 2 * alpha * together => of_r, together
@@ -408,6 +410,8 @@ hint: v, r = V - V.mean(), R - R.mean(); the last term is 2 * alpha * (v * r).me
 2 | a variance is around the mean: take the mean of all entries off V and off R first
     V - V.mean(), R - R.mean() => V, R
     R - R.mean() => R
+    V - V.mean() => V
+    of_v, of_r = (v * v) => of_v, of_r = (V * V)
     (v * v).sum() / n, (r * r).sum() / n => (V * V).sum() / n, (R * R).sum() / n
 2 | divide by the number of entries, as a mean does; .var() divides by one less: correction=0
     V.size => V.size - 1
