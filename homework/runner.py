@@ -237,7 +237,7 @@ def in_short(x):
     """A tensor by its shape, a list by its length, a number as it is; of all else nothing."""
     import torch
 
-    if type(x) in (torch.Tensor, torch.nn.Parameter, np.ndarray):
+    if isinstance(x, (torch.Tensor, np.ndarray)):
         dtype = str(x.dtype).removeprefix("torch.")
         return f"{tuple(x.shape)}" if dtype == "float32" else f"{dtype} {tuple(x.shape)}"
     if type(x) in (list, tuple):

@@ -49,7 +49,7 @@ class Memory:
 
     def touch(self, kind, at, mask, masked, told=True):
         """The addresses of the lanes that are on, checked and kept; masked: by a mask of theirs."""
-        on = at[mask]
+        on = at[mask].as_subclass(torch.Tensor)
         program = self.trace.program
         outside = on[(on < 0) | (on >= len(self.flat))]
         if len(outside):
@@ -60,7 +60,7 @@ class Memory:
             elif len(outside) == len(on):
                 fix = "no place of this tile lies inside: check stride, row and program_id"
             raise Mistake(
-                f"program {name_of(program)} {verb} place {outside[0]} of {self.name}, which has "
+                f"program {name_of(program)} {verb} place {int(outside[0])} of {self.name}, which has "
                 f"{len(self.flat)}: {fix}"
             )
         event = Event(program, kind, self.name, on.clone(), at.numel() - len(on), told)
@@ -75,8 +75,12 @@ class Pointer:
         self.memory, self.at = memory, at
 
     def __add__(self, offset):
-        known = not isinstance(offset, Pointer)
-        return Pointer(self.memory, self.at + offset) if known else self.number()
+        if isinstance(offset, Pointer):
+            offset.number()
+        at = self.at + offset
+        if at.is_floating_point():
+            raise Mistake("an address is a whole number: // divides whole numbers, and / does not")
+        return Pointer(self.memory, at)
 
     __radd__ = __add__
 
@@ -85,6 +89,10 @@ class Pointer:
 
     def __getitem__(self, index):
         return Pointer(self.memory, self.at[index]) if self.at.dim() else self.number()
+
+    @property
+    def dtype(self):
+        return types.SimpleNamespace(element_ty=self.memory.flat.dtype)
 
     def number(self, *_):
         """An address was taken for the number that stands there."""
@@ -103,24 +111,41 @@ class Pointer:
 
 
 # ---- the language --------------------------------------------------------------------------------
+class Tile(torch.Tensor):
+    """Numbers in registers, with Triton's methods: those that PyTorch does not spell alike follow
+    the language below."""
+
+
+def tile(x):
+    """A tile; of one of Python's numbers, too."""
+    return x if isinstance(x, Tile) else torch.as_tensor(x).as_subclass(Tile)
+
+
+def each(function):
+    """A function of PyTorch, place by place, as one of the language."""
+    return staticmethod(lambda *tiles: function(*map(tile, tiles)))
+
+
 class Language:
     """What stands behind `tl.` in a kernel; `trace` is the run that asks."""
 
     constexpr = object
     float16, bfloat16, float32 = torch.float16, torch.bfloat16, torch.float32
     int1, int32, int64 = torch.bool, torch.int32, torch.int64
-    exp, exp2, log = map(staticmethod, (torch.exp, torch.exp2, torch.log))
-    log2, sqrt, abs = map(staticmethod, (torch.log2, torch.sqrt, torch.abs))
+    exp, exp2, log, log2 = map(each, (torch.exp, torch.exp2, torch.log, torch.log2))
+    sqrt, rsqrt, abs, floor = map(each, (torch.sqrt, torch.rsqrt, torch.abs, torch.floor))
+    zeros_like = each(torch.zeros_like)
+    math = property(lambda self: self)
 
     def __init__(self, trace=None):
         self.trace = trace
 
     # who am I
     def program_id(self, axis):
-        return torch.tensor(self.trace.program[axis])
+        return tile(self.trace.program[axis])
 
     def num_programs(self, axis):
-        return torch.tensor(self.trace.grid[axis])
+        return tile(self.trace.grid[axis])
 
     # tiles
     def arange(self, start, end=None):
@@ -129,15 +154,29 @@ class Language:
         width = end - start
         if width < 1 or width & (width - 1):
             raise Mistake(f"wanted a power of two of lanes, got tl.arange({start}, {end})")
-        return torch.arange(start, end)
+        return tile(torch.arange(start, end))
 
     def zeros(self, shape, dtype):
         if isinstance(shape, int):
             raise Mistake("wanted the shape in brackets: tl.zeros([M, N], tl.float32)")
-        return torch.zeros(tuple(shape), dtype=dtype)
+        return self.full(shape, 0, dtype)
 
     def full(self, shape, value, dtype):
-        return torch.full(tuple(shape), value, dtype=dtype)
+        return tile(torch.full(tuple(shape), value, dtype=dtype))
+
+    def expand_dims(self, x, axis):
+        return x.unsqueeze(axis)
+
+    def broadcast_to(self, x, *shape):
+        return tile(x).expand(*shape)
+
+    def reshape(self, x, *shape):
+        return x.reshape(*shape)
+
+    view = reshape
+
+    def cast(self, x, dtype):
+        return tile(x).to(dtype)
 
     def range(self, start, stop=None, step=1, **_):
         start, stop = (0, start) if stop is None else (start, stop)
@@ -153,7 +192,7 @@ class Language:
 
     # arithmetic
     def where(self, condition, a, b):
-        return torch.where(torch.as_tensor(condition), a, b)
+        return torch.where(tile(condition), a, b)
 
     def maximum(self, a, b):
         return torch.maximum(*alike(a, b))
@@ -161,22 +200,25 @@ class Language:
     def minimum(self, a, b):
         return torch.minimum(*alike(a, b))
 
-    def max(self, x, axis=None):
+    def fma(self, x, y, z):
+        return x * y + z
+
+    def max(self, x, axis=None, keep_dims=False):
         if torch.is_tensor(axis):
             raise Mistake("tl.max goes along an axis; of two tiles tl.maximum takes the larger")
-        return x.amax() if axis is None else x.amax(axis)
+        return along(torch.amax, x, axis, keep_dims)
 
-    def min(self, x, axis=None):
-        return x.amin() if axis is None else x.amin(axis)
+    def min(self, x, axis=None, keep_dims=False):
+        return along(torch.amin, x, axis, keep_dims)
 
-    def sum(self, x, axis=None):
-        return x.sum() if axis is None else x.sum(axis)
+    def sum(self, x, axis=None, keep_dims=False):
+        return along(torch.sum, x, axis, keep_dims)
 
     def softmax(self, x, dim=None, **_):
-        return x.softmax(0 if dim is None else dim)
+        return torch.softmax(x, 0 if dim is None else dim)
 
     def trans(self, x):
-        return x.T
+        return x.mT
 
     def dot(self, a, b, acc=None, **_):
         if a.shape[1] != b.shape[0]:
@@ -198,7 +240,7 @@ class Language:
         if kind in (torch.int8, torch.int16, torch.int32):
             kind = torch.int64  # an address made of FAR stays far outside, and wraps to no place
         nothing = self.trace.untold if kind.is_floating_point else FAR
-        found = torch.full(at.shape, nothing if other is None else other, dtype=kind)
+        found = tile(torch.full(at.shape, nothing if other is None else other, dtype=kind))
         found[on] = memory.flat[
             memory.touch("load", at, on, mask is not None, other is not None)
         ].to(kind)
@@ -233,9 +275,20 @@ def for_each_address(value, memory, at):
 
 
 def alike(a, b):
-    """Two tensors of one kind from tensors and Python's numbers."""
+    """Two tiles of one kind from tiles and Python's numbers."""
     known = next((x.dtype for x in (a, b) if isinstance(x, torch.Tensor)), None)
-    return torch.as_tensor(a, dtype=known), torch.as_tensor(b, dtype=known)
+    return tile(torch.as_tensor(a, dtype=known)), tile(torch.as_tensor(b, dtype=known))
+
+
+def along(function, x, axis, keep_dims):
+    """A sum or an extreme along an axis, or over all of a tile."""
+    axes = tuple(range(tile(x).dim())) if axis is None else axis
+    return function(tile(x), axes, keepdim=keep_dims)
+
+
+for name in "max min sum softmax trans expand_dims broadcast_to cast".split():
+    method = getattr(Language, name)
+    setattr(Tile, name, lambda x, *a, method=method, **how: method(tl, x, *a, **how))
 
 
 # ---- a run ---------------------------------------------------------------------------------------
