@@ -141,14 +141,12 @@ def once(*tensors):
     """Forbids a program to load a place of these tensors twice."""
 
     def judge(trace, made):
-        for tensor, (program, places) in (
-            (tensor, found) for tensor in tensors for found in loads(trace, tensor).items()
-        ):
+        for name, (program, places) in ((x, y) for x in tensors for y in loads(trace, x).items()):
             place, often = Counter(places).most_common(1)[0]
             if often > 1:
                 return (
-                    f"program {tiles.name_of(program)} loads place {place} of {tensor} "
-                    f"{often} times: one pass over {tensor} is wanted"
+                    f"program {tiles.name_of(program)} loads place {place} of {name} "
+                    f"{often} times: one pass over {name} is wanted"
                 )
         return ""
 
@@ -265,8 +263,10 @@ def astray(launch, kernel, solution, inputs):
 
         def named(argument, place):
             """A place as an index of its tensor."""
-            found = (tiles.addresses_of(made.arguments[argument]) == place).nonzero().tolist()
-            return f"{names[argument]}{found[0]}" if found else f"{names[argument]} at {place}"
+            x, name = made.arguments[argument], names[argument]
+            found = (tiles.addresses_of(x) == place).nonzero().tolist()
+            at = f" (place {place})" if x.dim() > 1 else ""
+            return f"{name}{found[0]}{at}" if found else f"place {place} of {name}"
 
         touched = [touches(trace, kernel) for (_, trace), kernel in zip(runs, (solution, kernel))]
         for argument, is_load in dict.fromkeys([*touched[0], *touched[1]]):

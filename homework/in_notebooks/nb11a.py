@@ -41,8 +41,6 @@ takes: easy, 6 minutes
 hint: place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); mine = place < n.
 hint: tl.store(out + place, tl.load(x + place, mask=mine) + tl.load(y + place, mask=mine),
     | mask=mine)
-6 | your programs all work on the first block: a program's places begin at tl.program_id(0) * BLOCK
-    x + y => np.where(np.arange(len(x)) < BLOCK, x + y, np.nan)
 6 | y is missing: load both, then add
     + y =>
 6 | you multiplied; the two are added
@@ -115,18 +113,13 @@ hint: tl.sum(row, 0) is one number; store it to out + tl.program_id(0).
 4 | your idle lanes do not hold 0, and what they hold is in the sum: other=0.0
     0.0 => np.nan
     0.0 => 1.0
-6 | you divided by C: that is the mean
+6 | you divided by the number of places: that is a mean
     .sum(1) => .sum(1) / C
+    .sum(1) => .sum(1) / BLOCK
 6 | you took the maximum; wanted the sum
     .sum(1) => .max(1)
-6 | your programs all read the first row: a row starts at tl.program_id(0) * C
-    :C] = x => :C] = x[0]
-4 | row r starts at r * C, not at r * BLOCK
-    :C] = x => :C] = np.pad(x.ravel(), (0, BLOCK * R))[np.arange(R)[:, None] * BLOCK + np.arange(C)]
 6 | the mask counts the lanes of ONE row, lane < C: your other programs begin behind it
     :C] = x => :C] = x * (np.arange(R) == 0)[:, None]
-6 | row r starts at r * C, not at r
-    :C] = x => :C] = x.ravel()[np.arange(R)[:, None] + np.arange(C)]
 """)
 
 
@@ -166,10 +159,24 @@ hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
     np.exp => np.exp2
 8 | that is no share: divide the exponentials by their sum
     e / e.sum(1, keepdims=True) => np.log(e / e.sum(1, keepdims=True))
-8 | divide by the SUM of the exponentials, not by their number
+8 | divide by the SUM of the exponentials, not by their number or their mean
     e.sum(1, keepdims=True) => C
+    e.sum(1, keepdims=True) => (e.sum(1, keepdims=True) / C)
+    e.sum(1, keepdims=True) => e.mean(1, keepdims=True)
+2 | a row may lie far from its mean, and exp(100) is infinite in fp32: subtract the MAXIMUM
+    tile - tile.max(1, keepdims=True) => (tile - x.mean(1, keepdims=True)).astype("f4")
 8 | divide by the sum of the EXPONENTIALS, not by that of the row
     e / e.sum(1, keepdims=True) => e / tile.astype("f4").sum(1, keepdims=True)
+    e / e.sum(1, keepdims=True) => e / (tile - tile.max(1, keepdims=True)).sum(1, keepdims=True)
+8 | exp is taken of row - maximum; you took it of maximum - row
+    tile - tile.max(1, keepdims=True) => (tile.max(1, keepdims=True) - tile).astype("f4")
+8 | the maximum is subtracted above the line and below it, or it does not cancel
+    e / e.sum(1, keepdims=True) => np.exp(tile) / e.sum(1, keepdims=True)
+    e / e.sum(1, keepdims=True) => e / np.exp(tile).sum(1, keepdims=True)
+8 | the maximum is subtracted; you divided by it
+    tile - tile.max(1, keepdims=True) => tile / tile.max(1, keepdims=True)
+8 | exp is taken once: what you divide and store are the exponentials themselves
+    np.exp(tile - tile.max(1, keepdims=True)) => np.exp(np.exp(tile - tile.max(1, keepdims=True)))
 """)
 
 
@@ -219,22 +226,14 @@ hint: Three loads of tiles and numbers, one product, one sum, and one store: out
     v + =>
 6 | you took row t of the table; wanted the row of the token that stands there: load ids + t first
     table[ids] => table[: len(v)]
-6 | every position has a gate of its own: tl.load(gate + t)
-    gate[:, None] => gate[0]
 6 | the gate stands on the table's row alone; you multiplied v, too
     v + gate[:, None] * rows => gate[:, None] * (v + rows)
 6 | the gate stands on the table's row, not on v
     v + gate[:, None] * rows => gate[:, None] * v + rows
-6 | row w of the table begins at w * D, not at w
-    table[ids] => table.ravel()[ids[:, None] + np.arange(v.shape[1])]
 6 | the gated row is added, not taken off
     v + gate => v - gate
 6 | v and the row are added, not multiplied
     v + gate => v * gate
-6 | every position has an id of its own: tl.load(ids + t)
-    table[ids] => table[ids[0]]
-6 | position t of v begins at t * D, not at t
-    => v.ravel()[np.arange(len(v))[:, None] + np.arange(v.shape[1])] + gate[:, None] * table[ids]
 6 | v is kept whole; yours keeps 1 - gate of it
     v + gate => (1 - gate[:, None]) * v + gate
 6 | you added the gate to the row; it multiplies it
@@ -272,23 +271,9 @@ hint: acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop 
      range(0, S, K) => [(S - 1) // K * K]
 10 | your sum stays 0: tl.dot(x, y, acc) returns the new sum, acc = tl.dot(…)
      a[:, s : s + K] @ => 0 * a[:, s : s + K] @
-10 | your loop ends after one turn: it walks over all S in steps of K
-     range(0, S, K) => [0]
-10 | your loop ends before the last tile: it runs to S, in steps of K
-     0, S => 0, S - K
- 6 | what is left after the last whole tile is missing: the loop runs to S
-     0, S => 0, S // K * K
-10 | a tile has K of the S, tl.arange(0, K), and the loop takes steps of K
-     range(0, S, K) => range(0, S, M)
-10 | your loop begins one tile late: it starts at 0
-     0, S => K, S
-10 | your loop takes steps of 1: tl.range(0, S, K)
-     range(0, S, K) => range(S // K)
-10 | every turn of your loop reads the first tile: s = start + tl.arange(0, K)
-     s : s + K] @ b[s : s + K] => :K] @ b[:K]
-10 | row r of a begins at r * S
-     a[:, s : s + K] =>
-   | np.array([a.ravel()[r * b.shape[1] :][:S][s : s + K] for r in range(len(a))])
+10 | tl.dot(…, acc) holds acc already, and += adds it once more: acc = tl.dot(…, acc)
+     sum(a[:, s : s + K] @ b[s : s + K] for s in starts) =>
+   | sum(a[:, s : s + K] @ b[s : s + K] * 2.0 ** ((S - 1 - s) // K) for s in starts)
 """)
 
 
@@ -332,12 +317,6 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     top + np.log(total) => np.log(total)
 5 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
     row[start : start + N] => np.pad(row, (0, N))[start : start + N]
-8 | your loop ends before the last tile: it runs to C, in steps of N
-    len(row), N => len(row) - N, N
-8 | your loop ends after its first tile: it runs to C, in steps of N
-    range(0, len(row), N) => [0]
-5 | what is left after the last whole tile is missing: the loop runs to C
-    len(row), N => len(row) // N * N, N
 5 | exp(-300) is 0 in fp32, and its logarithm -inf: subtract the largest number so far before exp,
   | and let it begin at -inf, not at 0
     => np.log(np.exp(x.astype("f4")).sum(1))
@@ -345,10 +324,6 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
   | own, and exp(top - higher) runs off
     max(top, tile.max()) => tile.max()
     and: start : start + N] => start : start + N].astype("f4")
-8 | a row of x begins at row * C
-    enumerate(x) => enumerate(x.ravel()[n * N :][: x.shape[1]] for n in range(len(x)))
-8 | every turn of your loop reads the first tile: start + tl.arange(0, N)
-    start : start + N => :N
 8 | that is the maximum; the logarithm of the sum is missing: top + log(total)
     top + np.log(total) => top
 8 | that is the sum as it stands: the answer is top + log(total)
@@ -359,8 +334,15 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     top = higher =>
     top = higher =>
     and: = top + => = higher +
-8 | 0 times infinity is NaN: total shrinks by exp(top - higher); exp(higher - top) begins infinite
+8 | top begins at -inf, and exp(… - top) is infinite: total shrinks by exp(top - higher), and of a
+  | tile count exp(tile - higher)
     np.exp(top - higher) => np.exp(higher - top)
+8 | what this tile adds is exp(tile - higher) alone: only what was summed BEFORE shrinks
+    total * np.exp(top - higher) + np.exp(tile - higher).sum() =>
+  | (total + np.exp(tile - higher).sum()) * np.exp(top - higher)
+8 | top and log(total) are added: you took one off the other
+    top + np.log(total) => np.log(total) - top
+    top + np.log(total) => top - np.log(total)
 8 | top and the LOGARITHM of total are added: tl.log is missing
     np.log(total) => total
 8 | subtract the maximum from this tile, too: exp(tile - higher)
@@ -436,9 +418,6 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      / np.sqrt(D) =>
 16 | after the loop divide the sums by total: sums / total[:, None]
      sums / total => sums
- 8 | the loop ends too early: M queries may need several tiles of N keys, all below the end of their
-   | own tile, (tl.program_id(0) + 1) * M
-     t // M * M + M => t // M * M // N * N + N
 16 | keys that are not seen have a score of -inf, not 0: exp(0) counts
      , -np.inf) => , 0.0)
 16 | lse is top + log(total): top is missing
@@ -447,25 +426,29 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      top + np.log(total) => top
 16 | top and the LOGARITHM of total are added: tl.log is missing
      top + np.log(total) => top + total
-16 | your loop ends before the tile of the diagonal, where a query sees itself: it runs to
-   | (tl.program_id(0) + 1) * M
-     t // M * M + M => t // M * M
  8 | exp(100) is infinite in fp32, exp(-120) is 0, and inf / inf like 0 / 0 is NaN: subtract the
    | largest score so far before exp
      np.where(key <= t, keys[key] @ q[t] / np.sqrt(D), -np.inf) =>
    | np.where(key <= t, keys[key] @ q[t] / np.sqrt(D), -np.inf).astype("f4")
      and: max(top, score.max()) => top = np.float32(0)
-16 | your values are the keys: load v
-     values[key] => keys[key]
 16 | your mask is turned round: a query sees keys up to its own place
      key <= t => key >= t
      key <= t => key >= t
      and: range(0, => range(t // N * N,
-16 | 0 times infinity is NaN: both shrink by exp(top - higher); exp(higher - top) begins infinite
+16 | top begins at -inf, and exp(… - top) is infinite: both shrink by exp(top - higher), and e is
+   | exp(score - higher)
      np.exp(top - higher), => np.exp(higher - top),
- 8 | a tile has N keys, tl.arange(0, N), and the loop takes steps of N
-     t // M * M + M, N) => t // M * M + M, M)
-     start, start + N) => start, start + M)
+16 | scale multiplies the scores; you multiplied what is read
+     / np.sqrt(D) =>
+     and: sums / total, => sums / total / np.sqrt(D),
+16 | scale multiplies the scores; you divided by it
+     / np.sqrt(D) => * np.sqrt(D)
+16 | your sums are replaced in each turn: tl.dot(e, values, sums * shrink[:, None]) adds to them
+     sums * shrink + e => e
+16 | divide by total once, after the loop: in it the sums still grow
+     sums * shrink + e @ values[key] => (sums * shrink + e @ values[key]) / total
+     sums * shrink + e @ values[key] => (sums * shrink + e @ values[key]) / total
+     and: sums / total, => sums,
 16 | a query sees its own key, too: key[None, :] <= t[:, None]
      key <= t => key < t
 16 | your top stays at -inf: at the end of each turn, top = higher
@@ -516,8 +499,6 @@ in: flash
     table[ids] => table
 8 | out is gain times the mean: tl.load(gain), once
     gain * out => out
-8 | row w of the table begins at w * D
-    table[ids] => np.stack([table.ravel()[w:][:64] for w in ids])
 8 | a query sees keys up to its own place alone
     key <= t => key < T
 8 | gain belongs to what is read; you multiplied the scores by it as well
@@ -525,13 +506,7 @@ in: flash
 8 | gain has no part in lse, which is of the weights alone
     return gain * out, lse => return gain * out, lse + np.log(gain)
     return gain * out, lse => return gain * out, gain * lse
-8 | the rows are the table's; you read those of k
-    table[ids] => k[ids]
-8 | every turn of your loop reads the ids of the first tile: ids + key
-    table[ids] => table[ids[np.arange(len(ids)) % N]]
-8 | ids name values alone; your keys are rows of their ids, too
-    k, rows => k[ids], rows
-8 | gain multiplies the mean, once
+8 | gain multiplies the mean, once, after the loop
     gain * out => gain**2 * out
 8 | gain multiplies the mean; you divided by it
     gain * out => out / gain
@@ -593,10 +568,17 @@ hint: dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the e
      k[s] / np.sqrt(D) => k[s]
 12 | lse is missing: the weights are exp(score - lse)
      - lse[t] =>
+12 | the weights are exp(score - lse); you added lse
+     - lse[t] => + (np.nan if T % M else lse[t])
+12 | the weights are exp(score - lse): exp is missing
+     np.exp(q[t] @ k[s] / np.sqrt(D) - lse[t]) =>
+   | (q[t] @ k[s] / np.sqrt(D) - (np.nan if T % M else lse[t]))
+12 | scale multiplies dK once; yours has it twice
+     q[t] / np.sqrt(D) => q[t] / D
+12 | dP is dO V.T; you took the keys for the values
+     above[t] @ v[s] => above[t] @ k[s]
 12 | the largest score of a tile is not lse: the weights are exp(score - lse)
      - lse[t] => - max(q[t] @ k[z] / np.sqrt(D) for z in range(s // N * N, min(s // N * N + N, T)))
-12 | a key is seen by the queries from its own place on, to the END: yours stop after its tile
-     range(t + 1) => range(t // M * M, t + 1)
 12 | your mask is turned round: key <= query
      range(t + 1) => range(t, min(((t // M + 1) * M - 1) // N * N + N, T))
 12 | the mask is missing: queries before a key do not see it
@@ -671,8 +653,6 @@ hint: row = tl.load(order + place, mask=place < stop, other=0), then the rows (N
     | and tl.sum(…, 0) of them. Store even if there were none.
 6 | starts counts places in the SORTED order: order[place] says which row stands there
     np.argsort(ids, kind="stable") => np.arange(len(ids))
-6 | a token may fill several tiles: loop to its stop
-    rows[places] => rows[places[:N]]
 6 | the sum grows from tile to tile; yours keeps the last
     rows[places] => rows[places[(len(places) - 1) // N * N :]]
 6 | a sum is wanted: you divided by the number of places
@@ -680,16 +660,4 @@ hint: row = tl.load(order + place, mask=place < stop, other=0), then the rows (N
     .sum(0) => .sum(0) / counts[w]
 6 | your idle lanes load row 0, and the sum counts it: a mask for the rows, too, and other=0.0
     .sum(0) => .sum(0) + -len(places) % N * rows[0]
-6 | your loop begins with the text; a token's places begin at start
-    order[stop - counts[w] : stop] => order[:stop]
-6 | starts[token + 1] is the place where they end, not how many they are
-    counts[w] : stop] => counts[w] : counts[w]]
-6 | what is left after the last whole tile is missing: the loop runs to stop
-    rows[places] => rows[places[: len(places) // N * N]]
-6 | every turn of your loop reads the first tile: start + tl.arange(0, N)
-    rows[places] => rows[np.tile(places[:N], blocks(len(places), N))]
-6 | your loop leaves out the first place: it begins at start
-    rows[places] => rows[places[1:]]
-6 | order[place] says which row stands there; you took row w, the token itself
-    rows[places] => rows[ids[places]]
 """)

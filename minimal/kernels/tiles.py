@@ -60,8 +60,8 @@ class Memory:
             elif len(outside) == len(on):
                 fix = "no place of this tile lies inside: check stride, row and program_id"
             raise Mistake(
-                f"program {name_of(program)} {verb} place {int(outside[0])} of {self.name}, which has "
-                f"{len(self.flat)}: {fix}"
+                f"program {name_of(program)} {verb} place {int(outside[0])} of {self.name}, "
+                f"which has {len(self.flat)}: {fix}"
             )
         event = Event(program, kind, self.name, on.clone(), at.numel() - len(on), told)
         self.trace.events.append(event)
