@@ -273,7 +273,7 @@ def astray(launch, kernel, solution, inputs):
             need, used = (Counter(x.get((argument, is_load), ())) for x in touched)
             missing, extra = set(need) - set(used), set(used) - set(need)
             if not is_load and missing:
-                return f"{who} never stores to {named(argument, min(missing))}, which is its own"
+                return f"{who} never writes to {named(argument, min(missing))}, which is its own"
             if not is_load:
                 continue
             missing, extra = hangs(missing, argument, 0), hangs(extra, argument, 1)

@@ -12,8 +12,11 @@ unit = KernelUnit("nb11b_decode_and_the_best_kernel", "Decode")
 
 
 @drawn
-def past(r, S, splits):
+def past(r, S, splits, low=0):
+    """low: so far below 0 lie all scores; those of the first head grow."""
     q, k, table = normals(r, (2, 16), (S, 2, 16), (9, 2, 16))
+    k = k[np.argsort(k[:, 0] @ q[0])]
+    k -= low * 4 * q / (q**2).sum(1, keepdims=True)
     return q, k, table, r.integers(0, 6, S), splits, 4
 
 
@@ -27,7 +30,7 @@ def launch_split(q, k, table, ids, splits, N):
 
 @unit.exercise(
     Part("even splits", 4, past(10, 2)),
-    Part("a short last split", 4, past(9, 2)),
+    Part("a short last split, scores far below 0", 4, past(9, 2, low=200)),
     Part("an empty last split", 6, past(5, 4)),
     arguments="q, k, table, ids, part, lse, S, H, each, scale, D: tl.constexpr, N: tl.constexpr",
     launch=launch_split,
@@ -69,13 +72,6 @@ hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.
      np.zeros((splits, H, D)) => np.full((splits, H, D), np.nan)
 14 | your last tile reads on into the next split's keys: the mask is key < stop, not key < S
      start + N, stop => start + N, S
-14 | every head has a query of its own, at q + h * D
-     q[h] => q[0]
-14 | every head has keys of its own: key s of head h begins at (s * H + h) * D
-     k[key, h] => k[key, 0]
-14 | every head has a table of its own: row w of head h begins at (w * H + h) * D
-     table[ids[key], h] => table[ids[key], 0]
-     table[ids[key], h] => table.reshape(-1, D)[ids[key]]
  6 | an empty stretch weighs nothing, and exp(0) is 1: its lse is -inf
      np.full((splits, H), -np.inf) => np.zeros((splits, H))
  8 | your sums do not shrink when the maximum grows: sums * shrink
@@ -84,18 +80,19 @@ hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.
      total * shrink => total
 14 | the scores are not multiplied by scale
      / np.sqrt(D) =>
-14 | a split ends at (s + 1) * each: yours reads on to the end of the text
-     min((s + 1) * each, S) => S
-14 | a split begins at s * each: yours begins with the text
-     s * each, => 0,
 14 | lse is top + log(total): top is missing
      top + np.log(total) => np.log(total)
-14 | part is the MEAN of the rows: divide the sums by total
+14 | part is the MEAN of the rows: divide the sums by total, the sum of their weights
      sums / total => sums
-14 | k is (S, H, D): key s of head h begins at (s * H + h) * D
-     k[key, h] => k.reshape(H, S, D)[h, key]
-14 | part is (splits, H, D): split s of head h begins at (s * H + h) * D
-     return part, => return part.swapaxes(0, 1).reshape(part.shape),
+     sums / total => sums / (stop - s * each)
+14 | top and the LOGARITHM of total are added: tl.log is missing
+     top + np.log(total) => top + total
+     top + np.log(total) => total
+14 | your top stays at -inf: at the end of each turn, top = higher
+     top = higher =>
+ 4 | exp(-200) is 0 in fp32: the largest score so far begins at -inf, not at 0
+     top, total, sums = -np.inf, => top, total, sums = 0.0,
+     and: np.exp(score - higher) => np.exp((score - higher).astype("f4"))
 14 | your idle lanes count: their score is 0 until tl.where puts -inf there
      k[key, h] @ q[h] / np.sqrt(D) => np.append(k[key, h] @ q[h] / np.sqrt(D), [0] * (N - len(key)))
      and: e @ => e[: len(key)] @
@@ -106,7 +103,8 @@ hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.
 
 def launch_combine(part, lse, gain):
     splits, H, D = part.shape
-    lse = torch.cat([lse[:-1], torch.full((1, H), float("-inf"))])  # the last stretch was empty
+    lse = lse.clone()
+    lse[1] = float("-inf")  # this stretch was empty
     out = empty(H, D)
     padded = 1 << (splits - 1).bit_length()
     arguments = (part, lse, torch.tensor([gain]), out, H, splits)
@@ -131,12 +129,13 @@ def combine(part, lse, gain):
     PADDED is the power of two at or above splits. An lse may be -inf, not all of them are, and it
     may lie in the hundreds.
     """
-    lse = np.concatenate([lse[:-1], np.full((1, 2), -np.inf)])
+    lse = lse.copy()
+    lse[1] = -np.inf
     weight = np.exp(lse - lse.max(0))
     return gain * (weight[..., None] * part).sum(0) / weight.sum(0)[:, None]
 
 
-unit.mistakes("""
+unit.mistakes(r"""
 takes: easy, 8 minutes
 hint: norm = tl.load(lse + s * H + h, mask=s < splits, other=float('-inf')) with s = tl.arange(0,
     | PADDED); weight = tl.exp(norm - tl.max(norm, 0)).
@@ -152,13 +151,14 @@ hint: tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.
 6 | divide by the sum of the weights, not by the number of splits
     weight.sum(0)[:, None] => len(part)
 3 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
-    -np.inf)] => -np.inf), np.zeros((-len(part) % 4, 2))]
+    lse[1] = -np.inf => lse[1] = -np.inf\nlse = np.append(lse, np.zeros((-len(part) % 4, 2)), 0)
     and: weight[..., None] => weight[: len(part), :, None]
-6 | lse is (splits, H): split s of head h stands at s * H + h
-    -np.inf)]) => -np.inf)]).reshape(2, -1).T
-    np.exp(lse - lse.max(0)) => np.exp(lse - lse.max(0))[:, :1]
-6 | part is (splits, H, D): split s of head h begins at (s * H + h) * D
-    * part => * part.reshape(2, len(part), -1).swapaxes(0, 1)
+6 | the weights are exp(lse - the largest lse)
+    np.exp(lse - lse.max(0)) => (lse - lse.max(0))
+    np.exp(lse - lse.max(0)) => lse
+    np.exp(lse - lse.max(0)) => np.exp(-lse)
+6 | all parts count, each by its weight; you took the heaviest alone
+    np.exp(lse - lse.max(0)) => 1.0 * (lse == lse.max(0))
 6 | the gain multiplies once; yours does so twice
     gain * => gain**2 *
 """)
@@ -208,31 +208,25 @@ hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
   | load, add and store
     np.add.at(bins[h], ids[key], np.exp(score - bound)) =>
   | bins[h, ids[key]] += np.exp(score - bound)
-8 | the ids are those of the same keys: tl.load(ids + key, …)
-    ids[key], => ids[key - start],
-8 | each head has its own bins: they begin at h * V
-    bins[h] => bins[0]
 8 | a weight is exp(score - bound): exp is missing
     np.exp(score - bound) => score - bound
 8 | the bound is subtracted BEFORE exp
     np.exp(score - bound) => np.exp(score) - bound
-8 | k is (S, H, D): key s of head h begins at (s * H + h) * D
-    k[key, h] => k.reshape(H, S, D)[h, key]
-8 | bins is (H, V): token w of head h stands at h * V + w
-    return bins => return bins.T.reshape(bins.shape)
 8 | the scores are not multiplied by scale
     / np.sqrt(D) =>
 8 | subtract the bound, which is the same for all programs; a tile's own maximum is not
     score - bound => score - max(score.max(), *[0] * (start + N > S), -np.inf)
-8 | every head has a query of its own, at q + h * D
-    q[h] => q[0]
-8 | program i has the keys from i * N on; yours all have the first
-    start, min(start + N, S) => N
 5 | your idle lanes add a weight to token 0: mask=key < S
     return bins => bins[:, 0] += -S % N * np.exp(-bound)\nreturn bins
-8 | a weight is exp(score - bound): subtract the bound
+8 | a weight is exp(score - bound): the bound is taken off the score
     score - bound => score
     score - bound => score + bound
+    score - bound => bound - score
+8 | scale multiplies the score alone, not the bound
+    score - bound => score - bound / np.sqrt(D)
+8 | the bound stands in place of a softmax's sum: divide by nothing
+    np.exp(score - bound) =>
+  | np.exp(score) / (np.exp(score).sum() + N - len(key))
 """)
 
 
@@ -277,26 +271,27 @@ hint: total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); stor
     | + h + tl.arange(0, 1).
 6 | an idle lane's score is 0, and exp(0 - bound) is a mass: tl.where(key < stop, …, 0.0)
     .sum() => .sum() + -len(key) % N * np.exp(-bound)
-6 | a run may fill several tiles: loop from start to stop in steps of N
-    enumerate(runs) => enumerate(x[:N] for x in runs)
 6 | the mass grows from tile to tile; yours keeps the last
     enumerate(runs) => enumerate(x[(len(x) - 1) // N * N :] for x in runs)
-6 | what is left after the last whole tile is missing: the loop runs to stop
-    enumerate(runs) => enumerate(x[: len(x) // N * N] for x in runs)
 6 | the scores are not multiplied by scale
     / np.sqrt(D) =>
 6 | a mass is exp(score - bound): exp is missing
     np.exp(score - bound) => score
     np.exp(score - bound) => (score - bound)
-6 | every head has a query of its own, at q + h * D
-    q[h] => q[0]
 6 | a sum of exponentials is wanted: exp of each score, then the sum
     np.exp(score - bound).sum() =>
   | sum(np.exp(score[i : i + N].sum() - bound) for i in range(0, len(score), N))
-6 | a sum is wanted: you divided by the number of keys
-    .sum() => .mean()
-6 | mass is (runs, H): run r of head h stands at r * H + h
-    return mass => return mass.T.reshape(mass.shape)
+    np.exp(score - bound).sum() =>
+  | sum(np.exp((score - bound)[i : i + N].sum()) for i in range(0, len(score), N))
+6 | a sum is wanted: the number of keys has no part in it
+    .sum() => .sum() / max(len(key), 1)
+    .sum() => .sum() * len(key)
+6 | the bound is subtracted from each score, BEFORE exp
+    np.exp(score - bound).sum() => np.exp(score).sum() - bound
+    np.exp(score - bound) => (np.exp(score) - bound)
+6 | the mass itself is wanted, not its logarithm
+    np.exp(score - bound).sum() => np.log(np.exp(score - bound).sum())
+    np.exp(score - bound).sum() => np.log(np.exp(score).sum())
 6 | a mass is exp(score - bound): subtract the bound
     score - bound => score
 """)

@@ -240,11 +240,9 @@ def test_what_keeps_to_its_stub_is_right(how):
 # ---- kernels: the trace decides ------------------------------------------------------------------
 
 
-def changed(name, *pairs):
+def changed(name, *pairs, unit="nb11a"):
     """The course's kernel with some of its text replaced, as a learner would have it."""
-    import inspect
-
-    code = inspect.getsource(turn.plain(turn.solution("nb11a", name)))
+    code = inspect.getsource(turn.plain(turn.solution(unit, name)))
     for old, new in pairs:
         assert old in code, (name, old)
         code = code.replace(old, new)
@@ -291,6 +289,22 @@ KERNELS = {
         ),
         "program 1 loads queries from 0 on, and its first key is 32",
     ),
+    "the gate once a lane": (
+        changed("add_rows", ("tl.load(gate + t)", "tl.load(gate + t + 0 * lane)")),
+        "loads place 0 of gate 8 times: one pass over gate is wanted",
+    ),
+    "a store in every turn": (
+        changed("matmul", ("    tl.store(", "        tl.store(")),
+        "program (0, 0) stores to place 0 of out 2 times: store once",
+    ),
+    "the sum through the memory": (
+        changed(
+            "add",
+            ("    total =", "    tl.store(out + place, 0.0, mask=mine)\n    total ="),
+            ("total, mask", "total + tl.load(out + place, mask=mine), mask"),
+        ),
+        "you load out again",
+    ),
 }
 
 
@@ -312,6 +326,52 @@ def test_an_address_made_of_an_untold_id_is_outside():
     )
     found = tried("nb11a", code)
     assert found.state == "raised" and "of table, which has" in found.why, found
+
+
+NEEDS = {
+    "another head": (
+        "nb11b",
+        "mass_of_runs",
+        [("(key * H + h)", "(key + h)")],
+        "program (0, 0) never loads k[1, 0, 0] (place 32), which it needs, and uses k[0, 1, 0]",
+    ),
+    "no loop to the end": (
+        "nb11b",
+        "combine",
+        [("mask=s < splits, other", "mask=s < splits - 1, other")],
+        "program 0 never loads lse[3, 0] (place 6), which it needs: right shape",
+    ),
+    "the next stretch": (
+        "nb11b",
+        "split",
+        [("tl.minimum((s + 1) * each, S)", "S")],
+        "program (0, 0) uses k[5, 0, 0] (place 160), which it should not",
+    ),
+    "a step too short": (
+        "nb11a",
+        "online",
+        [("tl.range(0, C, N)", "tl.range(0, C)")],
+        "program 0 loads x[0, 3] (place 3) more often than x[0, 0] (place 0): its tiles overlap",
+    ),
+    "places that are not its own": (
+        "nb11a",
+        "add",
+        [("out + place", "out + n - 1 - place")],
+        "program 0 never writes to out[0], which is its own",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", NEEDS)
+def test_a_wrong_kernel_is_told_which_number_it_lacks_and_which_is_not_its_own(how):
+    unit, name, edits, says = NEEDS[how]
+    found = tried(unit, changed(name, *edits, unit=unit))
+    assert found.state == "wrong" and found.why.startswith(says), found
+
+
+def test_a_number_that_is_loaded_and_changes_nothing_is_not_held_against_a_kernel():
+    found = tried("nb11a", changed("flash", TO_THE_END, ("tl.log(total)", "3 * tl.log(total)")))
+    assert found.why.startswith("result 2: right shape, wrong numbers"), found
 
 
 def test_no_program_stored_is_said_only_if_none_did():

@@ -11,6 +11,7 @@ from course import launch, steps
 from course.drawings import addresses
 from homework.in_notebooks import kernels, nb11a
 from homework.in_notebooks.solutions import nb11a as solved
+from homework.mistakes import written
 from minimal.kernels import tiles
 from minimal.kernels.tiles import tl
 
@@ -86,7 +87,8 @@ def test_what_a_gpu_would_do_in_silence_is_an_error_here(kernel, says):
     [
         ("x[lane]", "x is an address and no number: tl.load"),
         ("2 * x", "x is an address and no number"),
-        ("tl.load(x + out)", "x is an address and no number"),
+        ("tl.load(x + out)", "out is an address and no number"),
+        ("tl.load(x + lane / 2)", "an address is a whole number"),
         ("tl.arange(BLOCK)", "wanted two ends, tl.arange"),
         ("tl.zeros(BLOCK, tl.float32)", "wanted the shape in brackets"),
         ("tl.max(lane, tl.max(lane, 0))", "tl.maximum takes the larger"),
@@ -99,6 +101,35 @@ def test_a_slip_of_a_first_kernel_is_told_in_a_sentence(line, says):
     exec(code, names)
     with pytest.raises(tiles.Mistake, match=says):
         ran(names["slip"])
+
+
+SPOKEN = r"""tl.store(out, tl.log(0.5 + 0.0))
+l = 0.0\nfor _ in range(2):\n    l = l + 1\ntl.store(out, tl.log(l))
+tl.store(out, tl.maximum(float("-inf"), tl.max(row, 0)))
+tl.store(out, row.max(0) - row.min(axis=0) + row.sum(0))
+tl.store(out + lane, row - row.max())
+tl.store(out + lane, row.to(out.dtype.element_ty))
+tl.store(out + lane, row.exp() + row.abs().sqrt() + tl.math.exp(row))
+tl.store(out + tl.arange(0, 1), tl.sum(row, 0, keep_dims=True))
+tl.store(out + lane, row[None, :].broadcast_to(1, 4).reshape(4))
+tl.store(out + lane, tl.trans(row[:, None]).sum(0) + tl.expand_dims(row, 1).sum(1))
+tl.store(out + lane, tl.fma(row, 2.0, tl.zeros_like(row)) + tl.softmax(row))
+tl.store(out + lane, tl.cast(lane, tl.float32) + max(row.max(0), 0.0))
+""".splitlines()
+
+
+@pytest.mark.parametrize("lines", SPOKEN)
+def test_what_triton_takes_the_tiles_take_with_the_same_numbers(lines):
+    head = ["@triton.jit", "def spoken(x, out, BLOCK: tl.constexpr):"]
+    head += ["    lane = tl.arange(0, BLOCK)", "    row = tl.load(x + lane)"]
+    code = "\n".join(head + ["    " + line for line in lines.split("\\n")])
+
+    def launch(x):
+        out = torch.zeros(4)
+        return kernels.Launch((1,), (x, out), dict(BLOCK=4), (out,))
+
+    (out,) = kernels.launched(launch, written(code), torch.arange(4.0))
+    assert out.isfinite().all() and out.any()
 
 
 def test_two_programs_at_one_place_are_named():
@@ -190,6 +221,7 @@ def test_a_learner_hears_of_races_strangers_and_gaps():
     assert "program 2 loads from place 10 of x" in says[stranger][1]
     assert says[gap] == (
         "wrong",
+        "program 2 never loads x[9], which it needs: "
         "1 of 10 places are NaN, the first at [9]: no program stored them; "
         "asked with x=float32 (10,), y=float32 (10,), BLOCK=4",
     )
