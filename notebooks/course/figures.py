@@ -118,28 +118,45 @@ def lines(series, title, xlabel, ylabel, x=None, marks=12, logx=False, logy=Fals
 
 
 def label_ends(ax, ends):
-    """Names at the right ends of lines, pushed apart where they would overlap.
+    """Names at the right ends of lines, as near as they may stand without touching each other; thin
+    lines lead to them where one had to move.
 
     They stay at their lines when something that is drawn later moves the axis.
     """
     ax.get_ylim()  # settles the axis
     to_axes = ax.transData + ax.transAxes.inverted()
     points = 72 * ax.get_position().height * ax.figure.get_figheight()
-    gap, last = 14 / points, None  # a line of letters, on a slide too
-    for y, x, name, colour in sorted(ends):
-        at = to_axes.transform((x, y))[1]  # a share of the height
-        at = at if last is None else max(at, last + gap)
+    gap = 14 / points  # a line of letters, on a slide too
+    ends = sorted(ends)
+    shares = [to_axes.transform((x, y))[1] for y, x, *_ in ends]  # of the height
+    places = apart(shares, gap)
+    moved = any(abs(at - share) > gap / 2 for share, at in zip(shares, places))
+    lead = dict(arrowstyle="-", lw=0.6, relpos=(0, 0.5), shrinkA=0, shrinkB=3)
+    for (y, x, name, colour), at in zip(ends, places):
         ax.annotate(
             name,
             (x, y),
-            (1.01, to_axes.inverted().transform((1.01, at))[1]),
+            (1.05 if moved else 1.01, to_axes.inverted().transform((1.01, at))[1]),
             textcoords=ax.get_yaxis_transform(),
             color=colour,
             va="center",
             fontsize=9.5,
             annotation_clip=False,
+            arrowprops=lead | dict(color=colour) if moved else None,
         )
-        last = at
+
+
+def apart(wanted, gap, top=1.0):
+    """The places nearest to these, which ascend, that lie `gap` apart and none above the top."""
+    groups = []  # of places that touch: [how many, the mean of where the lowest one would stand]
+    for n, place in enumerate(wanted):
+        groups.append([1, place - n * gap])
+        while len(groups) > 1 and groups[-1][1] < groups[-2][1]:
+            (many, high), (more, low) = groups.pop(), groups.pop()
+            groups.append([many + more, (many * high + more * low) / (many + more)])
+    lowest = [place for many, place in groups for _ in range(many)]
+    free = max(top, *wanted) - (len(wanted) - 1) * gap if len(wanted) > 1 else wanted[0]
+    return [min(place, free) + n * gap for n, place in enumerate(lowest)]
 
 
 def bands(panels, title, xlabel, ylabel, x=None, logx=False, baseline=None, one_legend=False):
