@@ -50,7 +50,6 @@ hint: stream = x0 if n in chosen else h
     n in chosen => n <= chosen[-1]
 3 | n and `chosen` are counted alike, from 0: n in chosen, and nothing is added to n
     n in chosen => n + 1 in chosen
-3 | n and `chosen` are counted alike, from 0: n in chosen, and nothing is taken from n
     n in chosen => n - 1 in chosen
 2 | `chosen` says which layers, not only how many: n in chosen
     n in chosen => n < len(chosen)
@@ -58,9 +57,8 @@ hint: stream = x0 if n in chosen else h
     n in chosen => n >= 8
 1 | layer 0 may be among the chosen, too: n in chosen
     n in chosen => n > 0 and n in chosen
-3 | in place of, not added: nothing of h is left in a value of a chosen layer
+3 | in place of, neither added nor mixed: nothing of h is left in a value of a chosen layer
     x0 if => x0 + h if
-3 | in place of, not mixed: nothing of h is left in a value of a chosen layer
     x0 if => (x0 + h) / 2 if
 4 | a value is the stream times this layer's W: F.linear(stream, W)
     @ W.T =>
@@ -114,8 +112,9 @@ hint: return a * V, a * other, (V + other) / 2, a * V + b * other
     b * other => a * other
 2 | a belongs to V and b to the other source; in row 11 you exchanged them
     a * V + b * other => b * V + a * other
-2 | row 6 is in place of V: nothing of V is left in it
+2 | row 6 is in place of V, with the gain a: nothing of V is left in it
     a * other => a * other + V
+    a * other => a * V + other
 1 | rows 2 and 6 have a gain: a times the source
     row_2 = a * V => row_2 = V
     and: a * other => other
@@ -135,12 +134,11 @@ hint: return a * V, a * other, (V + other) / 2, a * V + b * other
     row_2 = a * V => row_2 = V + a * V
 1 | b alone belongs to the other source in row 11; you multiplied it by a as well
     a * V + b * other => a * (V + b * other)
-2 | row 6 is in place of V: nothing of V is left in it, and a stands on the other source
-    a * other => a * V + other
 2 | row 10 has fixed shares, one half each: a and b do not occur in it
     (V + other) / 2 => (a * V + b * other) / 2
-2 | in row 11 each coefficient stands on its own source; you multiplied both by both
-    a * V + b * other => (a + b) * (V + other)
+2 | a gain multiplies: rows 2 and 6 are a times the source
+    row_2 = a * V => row_2 = V + a
+    and: a * other => other + a
 1 | a and b in row 11 are used as they are; you divided by their sum
     a * V + b * other => (a * V + b * other) / (a + b)
 """)
@@ -176,18 +174,23 @@ hint: round(hidden - extra / (2 * width * layers))
     hidden - => hidden +
 2 | a feed-forward network has two matrices: one unit of width costs 2 C numbers a layer
     2 * width => width
+    2 * width => 3 * width
+    2 * width => 4 * width
+    2 * width => 8 * width
+2 | one division by all of 2 * C * layers: what stands behind / without brackets multiplies
+    extra / unit_of_width => extra / 2 * width * layers
+    extra / unit_of_width => extra / layers / 2 * width
+2 | wanted the width of the NETWORKS: `hidden` is what gives way, not `width`
+    hidden - => width -
 2 | all layers share the cost: one unit of width costs 2 C numbers in EVERY layer
     * layers =>
-2 | to the NEAREST unit: you rounded up
+2 | to the NEAREST unit: round does it; you went up, or down, whatever is nearer
     round(left) => int(np.ceil(left))
-2 | to the NEAREST unit: you rounded down
     round(left) => int(np.floor(left))
 2 | a width is a whole number: round it
     round(left) => left
 2 | one unit of width costs a row and a column of C numbers: 2 C in every layer, and C is missing
     2 * width => 2
-2 | a network has two matrices, not three: 2 C numbers a unit and layer
-    2 * width => 3 * width
 2 | W_in is (hidden, C): a unit of width costs 2 C numbers, not C^2
     2 * width => width**2
     2 * width => 2 * width**2
@@ -195,10 +198,6 @@ hint: round(hidden - extra / (2 * width * layers))
     2 * width => 2 * hidden
 2 | that is by how much the width changes; wanted the width that is left
     hidden - =>
-2 | a unit of width costs 2 C numbers a layer, not 8 C: `hidden` is the width itself
-    2 * width => 8 * width
-2 | a network has two matrices, not four: 2 C numbers a unit and layer
-    2 * width => 4 * width
 2 | `width` and `hidden` have changed places: what gives way is `hidden`
     hidden - => width -
     and: 2 * width => 2 * hidden
@@ -242,10 +241,12 @@ hint: The mean of each token's places, the squares left around it, and those aro
 hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums.
 hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     | y.mean(0)).square().sum() / (N - 1); 1 - within / whole.
-2 | you divided sums of squares as they are: a mean of few places fits by chance. Within: divide by
-  | N less the number of tokens; whole: by N - 1
+2 | a mean of few places fits by chance, so what is left around it is divided by less. Within: by N
+  | less the number of tokens; whole: by N - 1
     / (N - len(tokens)) =>
     and: / (N - 1) =>
+    / (N - len(tokens)) => / (N - 1)
+    and: / (N - 1) => / N
 2 | that is the share WITHIN tokens; wanted what the token explains: 1 less that
     1 - within / whole => within / whole
 2 | the whole variance is around the mean of all places: subtract it first
@@ -254,8 +255,10 @@ hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     around_tokens.sum() => around_tokens.sum(0)
     and: around_all.sum() => around_all.sum(0)
     and: within / whole => (within / whole).mean()
-2 | within is over N less the number of tokens; you divided by N
+2 | within is over N LESS the number of different tokens
     (N - len(tokens)) => N
+    (N - len(tokens)) => len(tokens)
+    len(tokens) => len(tokens) - 1
 2 | count the tokens that occur; the largest id does not say how many there are
     len(tokens) => (ids.max() + 1)
 2 | whole is over N - 1; you divided by N
@@ -270,10 +273,6 @@ hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     1 - within / whole => (whole - within) / within
 2 | a share of variance is no root
     1 - within / whole => (1 - within / whole) ** 0.5
-2 | within is over N less the number of tokens, and nothing more
-    len(tokens) => len(tokens) - 1
-2 | within is over N LESS the number of tokens; you divided by that number
-    (N - len(tokens)) => len(tokens)
 2 | squares are wanted, you took absolute values
     (y - means) ** 2 => abs(y - means)
 2 | around the MEAN of each token; you took off its sum
@@ -282,4 +281,11 @@ hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     1 - within / whole => 100 * (1 - within / whole)
 2 | tokens that stand in many places count more: add all squares first, then divide
     within / whole => np.mean([y[ids == w].var(0).sum() for w in tokens]) / whole
+    within / whole => np.mean(
+  | [y[ids == w].var(0, ddof=1).sum() for w in tokens if sum(ids == w) > 1]) / whole
+2 | means scatter by chance as well: the share is 1 - within / whole, not what the means scatter
+    => (lambda m: m.var(0, ddof=1).sum() / y.var(0, ddof=1).sum())(
+  | np.stack([y[ids == w].mean(0) for w in set(ids.tolist())]))
+    => (((np.stack([y[ids == w].mean(0) for w in ids]) - y.mean(0)) ** 2).sum()
+  | / (len(set(ids.tolist())) - 1) / y.var(0, ddof=1).sum())
 """)

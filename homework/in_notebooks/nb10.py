@@ -46,6 +46,11 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     gain * =>
 2 | the scores are multiplied by scale before the softmax
     scale * =>
+2 | the weights are the SOFTMAX of the scores; you read with the scores themselves
+    weight, table => np.where(np.arange(S) <= last, score, 0), table
+2 | the gain multiplies what attention read, once
+    gain * => gain**2 *
+    gain * np.einsum => gain + np.einsum
 2 | your queries also see the keys after them
     np.arange(S) <= last => True
 2 | your softmax runs over the queries; each QUERY's weights sum to one: axis S of (B, H, T, S)
@@ -86,9 +91,6 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     table[ids] => table[0 * ids + ids[:1]]
 2 | queries and keys come normed; you normed them once more
     q, k) => q / (q**2).mean(-1, keepdims=True) ** 0.5, k / (k**2).mean(-1, keepdims=True) ** 0.5)
-2 | your queries meet the other heads of their own place; wanted the keys of all places they see
-    => (lambda z: gain * np.einsum("bthg,btgd->bthd", z / z.sum(-1, keepdims=True), table[ids]))(
-  | np.exp(scale * np.einsum("bthd,btgd->bthg", q, k)))
 """)
 
 
@@ -199,6 +201,10 @@ hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) 
     | vocabulary * len(rows): return T
 2 | the tables stand there once, the cache once for EVERY text: count batch times the rows
     batch * =>
+    batch * =>
+    and: vocabulary * => batch * vocabulary *
+1 | a window holds the rows of ONE text: batch * min(T, rows)
+    batch * sum(min(T, r or T) for r => sum(min(batch * T, r or batch * T) for r
 1 | at equal size nothing is saved yet: the first context at which the cache is LARGER
     <= tables => < tables
 1 | a layer with a window keeps at most min(T, rows) of a text, and yet it has a table: the layer
@@ -298,6 +304,10 @@ hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
     += => += 1 / (ids[b] == ids[b, s]).sum() *
 2 | you counted how often a token stands there; its attention WEIGHTS are added
     weights[b, h, s] => 1
+2 | you added up the weights of the first head alone: ids[:, None] must be expanded to all heads
+    += => += (h == 0) *
+2 | that is the mass of each token; the rows are multiplied by it: "bhv,vhd->bhd"
+    return np.einsum("bhv,vhd->bhd", mass, table) => return mass
 2 | every head has weights of its own, and its own part of a row: keep the heads apart
     weights[b, h, s] => weights[b, :, s].mean()
     weights[b, h, s] => weights[b, :, s].sum()
@@ -305,8 +315,6 @@ hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
     mass, table => np.exp(mass) / np.exp(mass).sum(-1, keepdims=True), table
 2 | you read the table's heads in another order
     mass, table => mass, table[:, ::-1]
-2 | a token counts with its summed weight, not with one
-    mass, table => mass > 0, table
 2 | you added the texts of the batch: each has its own weights
     mass, table => mass.sum(0, keepdims=True) + 0 * mass, table
 2 | every head reads its own part of a row; yours all read the first one's

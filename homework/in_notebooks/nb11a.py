@@ -84,8 +84,6 @@ hint: mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] *
     => np.pad(x.T, ((0, 0), (0, 1))).ravel()[: x.size].reshape(x.shape).T
 8 | out has C rows of R places: what came from row r, column c goes to c * R + r
     => x.reshape(x.T.shape)
-8 | column c of x stands c * x_column further, not c
-    => np.pad(x.T, ((0, 0), (0, 1))).ravel()[np.arange(len(x)) + np.arange(x.shape[1])[:, None]]
 """)
 
 
@@ -118,8 +116,6 @@ hint: tl.sum(row, 0) is one number; store it to out + tl.program_id(0).
     .sum(1) => .sum(1) / BLOCK
 6 | you took the maximum; wanted the sum
     .sum(1) => .max(1)
-6 | the mask counts the lanes of ONE row, lane < C: your other programs begin behind it
-    :C] = x => :C] = x * (np.arange(R) == 0)[:, None]
 """)
 
 
@@ -313,8 +309,14 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
     | tl.sum(tl.exp(tile - higher), 0); store top + tl.log(total) to out + row + tl.arange(0, 1).
 8 | when the maximum grows, what was summed before must shrink by exp(old - new)
     total * np.exp(top - higher) => total
-8 | the answer is top + log(total)
+8 | the answer is top + log(total): both, and added
     top + np.log(total) => np.log(total)
+    top + np.log(total) => top
+    top + np.log(total) => total
+    top + np.log => top * np.log
+    np.log(total) => total
+    top + np.log(total) => np.log(total) - top
+    top + np.log(total) => top - np.log(total)
 5 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
     row[start : start + N] => np.pad(row, (0, N))[start : start + N]
 5 | exp(-300) is 0 in fp32, and its logarithm -inf: subtract the largest number so far before exp,
@@ -324,12 +326,6 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
   | own, and exp(top - higher) runs off
     max(top, tile.max()) => tile.max()
     and: start : start + N] => start : start + N].astype("f4")
-8 | that is the maximum; the logarithm of the sum is missing: top + log(total)
-    top + np.log(total) => top
-8 | that is the sum as it stands: the answer is top + log(total)
-    top + np.log(total) => total
-8 | top and log(total) are added, not multiplied
-    top + np.log => top * np.log
 8 | your top stays at -inf: at the end of each turn, top = higher
     top = higher =>
     top = higher =>
@@ -340,11 +336,6 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
 8 | what this tile adds is exp(tile - higher) alone: only what was summed BEFORE shrinks
     total * np.exp(top - higher) + np.exp(tile - higher).sum() =>
   | (total + np.exp(tile - higher).sum()) * np.exp(top - higher)
-8 | top and log(total) are added: you took one off the other
-    top + np.log(total) => np.log(total) - top
-    top + np.log(total) => top - np.log(total)
-8 | top and the LOGARITHM of total are added: tl.log is missing
-    np.log(total) => total
 8 | subtract the maximum from this tile, too: exp(tile - higher)
     np.exp(tile - higher) => np.exp(tile.astype("f4"))
 """)
@@ -420,12 +411,11 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      sums / total => sums
 16 | keys that are not seen have a score of -inf, not 0: exp(0) counts
      , -np.inf) => , 0.0)
-16 | lse is top + log(total): top is missing
+16 | lse is top + log(total): both, and added
      top + np.log(total) => np.log(total)
-16 | lse is top + log(total): log(total) is missing
      top + np.log(total) => top
-16 | top and the LOGARITHM of total are added: tl.log is missing
      top + np.log(total) => top + total
+     top + np.log(total) => total
  8 | exp(100) is infinite in fp32, exp(-120) is 0, and inf / inf like 0 / 0 is NaN: subtract the
    | largest score so far before exp
      np.where(key <= t, keys[key] @ q[t] / np.sqrt(D), -np.inf) =>

@@ -80,14 +80,13 @@ hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.
      total * shrink => total
 14 | the scores are not multiplied by scale
      / np.sqrt(D) =>
-14 | lse is top + log(total): top is missing
+14 | lse is top + log(total): both, and added
      top + np.log(total) => np.log(total)
+     top + np.log(total) => top + total
+     top + np.log(total) => total
 14 | part is the MEAN of the rows: divide the sums by total, the sum of their weights
      sums / total => sums
      sums / total => sums / (stop - s * each)
-14 | top and the LOGARITHM of total are added: tl.log is missing
-     top + np.log(total) => top + total
-     top + np.log(total) => total
 14 | your top stays at -inf: at the end of each turn, top = higher
      top = higher =>
  4 | exp(-200) is 0 in fp32: the largest score so far begins at -inf, not at 0

@@ -110,6 +110,8 @@ hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; from d.mean(), r
     np.sqrt(len(d)) => len(d)
 2 | a mean of n scatters by sqrt(n) LESS; you multiplied by it
     / np.sqrt => * np.sqrt
+2 | the root is that of n alone: t * d.std() / sqrt(n)
+    t * error => np.sqrt(t * d.std(ddof=1) / len(d))
 2 | you took the variance; the error is made of its root, d.std()
     d.std => d.var
 2 | t is missing: the ends lie t standard errors from the mean
@@ -177,6 +179,8 @@ hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @
     ours - room => ours + room
 2 | you counted how many signs agree; the sum of the flipped NUMBERS decides
     flips = => d = np.sign(d)\nflips =
+2 | all 2^n patterns: any number of signs may be flipped at once; you flipped one at a time
+    np.array(list(itertools.product([1, -1], repeat=len(d)))) => 1 - 2 * np.eye(len(d))
 2 | as far from zero or further; you counted the nearer ones
     >= ours - room => <= ours + room
 2 | both sides have a distance: take the absolute value of d's sum, too
@@ -251,8 +255,14 @@ hint: order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).val
     np.minimum(corrected, 1) => corrected
 2 | p[order] sorts; to go back, write out[order] = …: indexing once more does not undo it
     out[order] = np.minimum(corrected, 1) => out[:] = np.minimum(corrected, 1)[order]
-2 | the smallest p is multiplied by m, and the largest by 1: you began one too low
+2 | the smallest p is multiplied by m, and the largest by 1: you began one off
     np.arange(m, 0, -1) => np.arange(m - 1, -1, -1)
+    np.arange(m, 0, -1) => np.arange(m + 1, 1, -1)
+2 | argsort says which p comes next, not the rank of each: ranks are argsort of argsort
+    => np.minimum(p * (len(p) - np.argsort(p)), 1)
+    => np.minimum(np.maximum.accumulate(p * (len(p) - np.argsort(p))), 1)
+2 | the largest so far is taken along the SORTED p, not in the order in which they came
+    => np.minimum(np.maximum.accumulate(p * (len(p) - np.argsort(np.argsort(p)))), 1)
 2 | sort from the SMALLEST p on
     argsort(p) => argsort(-p)
 2 | no corrected p is below that of a smaller p: the running MAXIMUM, from the smallest on

@@ -62,6 +62,8 @@ hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and import
     min(j, n) => min(j + 1, n)
 3 | streams[0] enters layer 0: yours counts from 1
     min(j, n) => min(j, n) - 1
+    min(j, n) => min(max(j - 1, 0), n)
+    min(j, n) => min(j - 1, n)
 3 | streams[n] enters layer n itself: a layer may read it, and yours stops one before
     min(j, n) => min(j, n - 1)
 3 | j counts from the first layer on, and not back from layer n
@@ -130,8 +132,9 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
     [first, second] => [second, first]
 4 | a holds weights already: no softmax is asked for
     a, k) => softmax(a), k)
-4 | every head has weights of its own: you averaged them
+4 | every head has weights of its own: you averaged them, or took one head's
     a, k) => a.mean(0, keepdims=True) + 0 * a, k)
+    a, k) => a[:1] + 0 * a, k)
 4 | every query turns back by its own place: you took one place's angle for all
     cos[:, None], sin[:, None] => cos[:1, None], sin[:1, None]
     cos[:, None], sin[:, None] => cos[-1:, None], sin[-1:, None]
@@ -188,8 +191,11 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     => y - (y * v / ((v * v).sum(0)) ** 0.5).sum(-1, keepdims=True) * v / ((v * v).sum(0)) ** 0.5
 3 | the length of v is the root of the SUM of squares; yours is that of their mean
     / square => / square * v.shape[-1]
-3 | divide by v . v, not by y . y
+3 | divide by v . v, not by y . y, and take it out along v
     (v * v) => (y * y)
+    / square * v => / length(y) * y
+3 | along v: what is taken out is the product times the DIRECTION of v, behind it as well
+    product / square * v => product / length(v)
 3 | a product of two vectors is the SUM over their numbers; yours is the mean
     (y * v).sum => (y * v).mean
 3 | the sum over the D numbers of a head is missing
@@ -204,8 +210,9 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
     and: (v * v).sum(-1 => (v * v).sum(1
     (y * v).sum(-1 => (y * v / length(v)).sum(1
     and: / square => / length(v)
-3 | that is the cosine of y and v times v: the share has y's length in it
+3 | a cosine knows no lengths: how far y reaches along v has y's length in it
     / square => / length(y) / length(v)
+    / square => / length(y) / square
 3 | what is left keeps the length that it has: no norm behind it
     => normed(exclusive(y, v))
     => exclusive(y, v) / length(exclusive(y, v))
@@ -255,10 +262,22 @@ hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1
     shifted(here) => np.roll(here, 1, 1)
 3 | cold water and water cold share your slot: each of the two ids has a factor of its own
     b * before => a * before
-3 | id 0 and no id at all look alike in yours: ids are counted from 1 here
+3 | id 0 and no id at all look alike in yours: ids are counted from 1, the one before as well
     ids + 1 => ids
-3 | the id before is counted from 1 as well: pad AFTER adding 1
     shifted(here) => shifted(ids)
+3 | the id here is counted from 1, too
+    a * here => a * ids
+3 | the remainder is that of the whole sum: brackets around all three terms
+    (a * here + b * before + c) % PRIME => a * here + b * before + c % PRIME % rows
+    and: slots % rows => slots
+3 | the first place has a slot like all others: there, `before` is 0
+    return slots % rows => return slots % rows * (before > 0)
+3 | no id stands before the first place: 0 there, not its own id once more
+    shifted(here) => np.maximum(shifted(here), (np.arange(ids.shape[1]) == 0) * here)
+3 | before is the id one PLACE earlier, not a smaller id
+    shifted(here) => ids
+3 | the remainder is wanted, %; // is the quotient
+    slots % rows => slots // rows
 3 | before the first place stands 0, which no id has; you put a 1 there
     shifted(here) => np.maximum(shifted(here), 1)
 3 | a and b have changed places: a belongs to the id here
@@ -317,12 +336,14 @@ hint: A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c
 hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.
 3 | every head has a matrix of its own: yours gives all heads the first one's
     up, => up[:1] + 0 * up,
-3 | every head has a matrix of its own: you added them up
+3 | every head has a matrix of its own: you added them up, or averaged them
     up, => up.sum(0, keepdims=True) + 0 * up,
+    up, => up.mean(0, keepdims=True) + 0 * up,
 3 | the latent is read as it is kept: no norm is asked for
     up, latent) => up, normed(latent))
 3 | q is (T, H, D): exchange its axes by transpose; reshape mixes tokens and heads
     q, => q.reshape(q.shape[1], q.shape[0], -1).swapaxes(0, 1),
+    return scores => return scores.swapaxes(0, 1).reshape(scores.shape)
 3 | your heads all ask the same: the sum over h belongs into no part of it
     return scores => return scores.sum(0) + 0 * scores
     hts => ts
@@ -332,8 +353,9 @@ hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One
     hts => hst
 3 | every head has a query of its own: yours gives all heads the first one's
     q, => q[:, :1] + 0 * q,
-3 | scores alone: no softmax is asked for
+3 | scores alone: no softmax is asked for, and no mask
     return scores => return softmax(scores)
+    return scores => return np.where(np.tri(*scores.shape[1:]) > 0, scores, -np.inf)
 3 | every head has a query of its own: you averaged them
     q, => q.mean(1, keepdims=True) + 0 * q,
 3 | no scale is asked for: you divided by the root of a width
@@ -373,6 +395,17 @@ takes: medium, 12 minutes
 hint: Two bytes a number, four an id. What is kept for each token, and what is kept once?
 hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys and one
     | of values. The bank's tables do not grow with the text. turned: `layers` streams.
+4 | bytes are wanted, and not millions of them
+    return gqa, mla, svformer, bank, turned => return tuple(x / 1e6 for x in (
+  | gqa, mla, svformer, bank, turned))
+4 | a number takes two bytes in all five; yours takes four
+    keys = 2 => keys = 4
+    and: table = 2 => table = 4
+    and: mla = 2 => mla = 4
+4 | the bank keeps no values: its tables stand for them
+    bank = layers => bank = 2 * layers
+4 | that is for one token; wanted so many `tokens`
+    => five_caches(1, layers, heads, head, latent, vocab)
 4 | your latent is counted twice: keys and values are made of the same one
     * latent => * 2 * latent
 4 | svformer shares values, not keys: every layer keeps keys of its own
@@ -385,17 +418,17 @@ hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` str
     keys // 2 => keys
 4 | gqa keeps two streams, keys AND values, of two bytes a number
     layers * 2 => layers
-4 | a number of a latent takes two bytes, too
+4 | a number takes two bytes, of a latent and of a table as well
     mla = 2 * => mla =
+    2 * vocab => vocab
 4 | a table is kept once, however long the text is
     layers * table => layers * table * tokens
 4 | mla keeps a latent in every layer
     tokens * layers => tokens
 4 | mla keeps one latent for all heads together
     * latent => * latent * heads
-4 | svformer has the values of the first layer alone: layers + 1 streams
+4 | svformer keeps the values of the first layer alone: layers + 1 streams
     + keys => + layers * keys
-4 | svformer keeps the values of its first layer: layers + 1 streams
     + keys =>
 4 | the bank keeps the ids as well: four bytes a token
     + 4 * tokens =>
@@ -405,13 +438,9 @@ hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` str
     + layers * table =>
 4 | a table has a row for every head
     vocab * heads => vocab
-4 | a number of a table takes two bytes, too
-    2 * vocab => vocab
-4 | the turned key is kept once: the value is the same row, read again
+4 | turned keys are kept once for all heads and layers: the value is the same row, read again
     turned = layers * keys => turned = 2 * layers * keys
-4 | every layer keeps turned keys of its own
     turned = layers * keys => turned = keys
-4 | turned keys are kept for all heads: no group shares one
     turned = layers * keys => turned = layers * keys // 2
 """)
 
