@@ -159,8 +159,6 @@ in: target_layers, targets
      layer not in target_layers(row, layers) => False
  8 | row 3 changes all layers but the first, rows 4 and 7 every second one
      target_layers(row, layers) => targets("last third", layers)
- 8 | rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it is
-     a if row in (2, 4, 6, 7, 9) else 1 => a
  8 | rows 10 and 12 take half of each; you took the whole of both
      (v + source) / 2 => (v + source)
  8 | rows 11 and 13 have two coefficients: a for V and b for the context-free value
@@ -190,8 +188,6 @@ in: target_layers, targets
      a * v + b => b * v + a
  8 | a and b are two numbers; yours add up to one
      a * v => (1 - b) * v
- 8 | row 3 changes all layers but layer 0, row 4 every second one; you took one for the other
-     row == 3 => row == 4
 """)
 
 
@@ -664,21 +660,12 @@ after: A windowed layer stops at N + 1 rows, so nearly all of the four tables mu
      window + 1 if window else np.inf => np.inf
  6 | a window of N keys to the left keeps N + 1 rows, itself included
      window + 1 => window
-12 | at your length the caches still hold fewer rows than the tables: round up
-     return first => return first - (rows(first) > wanted)
- 3 | a large batch breaks even although every layer is windowed: the rows of all sequences count
-     if rows(wanted => if all(windows) or rows(wanted
 12 | every sequence of the batch has its own cache of what it wrote; the table is shared
      batch * own => own
  9 | the prompt's rows stand in the cache, too, once for all sequences
      + seen =>
  9 | the prompt is kept once, not once for every sequence
      batch * own + seen => batch * (own + seen)
- 6 | a windowed layer lets go of the prompt as it moves out of sight: after T tokens of its own a
-   | sequence sees at most window + 1 - T of it
-     max(0, min(prompt, reach - T)) => prompt
- 9 | the prompt is kept once in a layer that sees everything, too
-     + seen => + (seen if window else batch * seen)
  6 | a windowed layer shows a part of the prompt, as long as it is in sight
      + seen => + (0 if window else seen)
  9 | a layer that sees everything keeps the whole prompt, too

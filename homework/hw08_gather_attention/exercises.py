@@ -142,20 +142,12 @@ after: An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of 
     / total => / total\n    lanes[r] /= total
 8 | the maximum is that of the row's own numbers; yours is that of all x
     np.exp(tile - top) => np.exp(tile - x.max(), dtype="f4")
-8 | the maximum is that of the first lengths[r] numbers; yours saw those behind, too
-    np.exp(tile - top) => np.exp(tile - x[r].max(), dtype="f4")
-8 | a row has lengths[r] numbers; yours took one more
-    enumerate(lengths) => enumerate(np.minimum(lengths + 1, x.shape[1]))
 8 | load idle lanes as -inf: any finite number is a score like others
     -np.inf => -1.0
 5 | a row of length 0 is all 0 in out, and not even
     / total => / total if n else 1 / x.shape[1]
 8 | out is divided by the SUM of the lanes; you divided by their mean
     / total => / total * x.shape[1]
-8 | subtract the row's maximum before exp: lanes are exp(tile - maximum)
-    np.exp(tile - top) => np.exp(tile, dtype="f4")
-8 | the sign is turned: exp(tile - maximum), not exp(maximum - tile)
-    lanes[r] = np.exp(tile - top) => lanes[r, :n] = np.exp(top - x[r, :n], dtype="f4")
 8 | nothing is added to the sum: a row's sum is at least 1, and an empty row has none
     / total => / (lanes[r].sum() + 1e-2)
 """)
@@ -253,12 +245,8 @@ in: flash_by_row
      -end // => -T //
 16 | within the tile of the diagonal, keys behind the query must be masked
      keys <= t => start <= t
-10 | your last program reads a tile that lies wholly behind the end of the sequence
-     -end // => -max(t + block_m, prefix) //
 10 | exp of a score in the hundreds overflows: subtract the running maximum first
      max(m, scores.max()) => 0.0
-16 | your lse is in base 2; give it in natural units
-     m + np.log(total) => (m + np.log(total)) / np.log(2)
 16 | lse is the maximum PLUS the log of the sum of exp(score - maximum)
      m + np.log(total) => m
 16 | your scores are not divided by sqrt(D)
@@ -330,9 +318,6 @@ in: flash_by_row
 14 | gain belongs to the table's rows alone: on the finished sum it would scale own values, too
      gain * table => table
      and: return mixed => return gain * mixed
-14 | gain scales the table's rows; it has no business in the scores
-     gain * table => table
-     and: flash_by_row(q => flash_by_row(gain * q
 14 | the gain is missing
      gain * table => table
 14 | your values are the table's rows alone: here they are added to the token's own
@@ -702,8 +687,6 @@ after: README's question: waves and pieces are whole numbers, so the cost is a s
     + merge * max(pieces) =>
 8 | a piece belongs to one text: each text's tiles are cut by themselves, and rounded up
     in tiles] => in [sum(tiles)]]
-8 | short texts have fewer pieces: count the programs text by text
-    in tiles] => in [max(tiles)] * len(tiles)]
 8 | among equal costs the largest size is wanted
     cost <= => cost <
 8 | every piece of every HEAD is a program

@@ -76,8 +76,6 @@ after: Several documents lie in one row of a batch, and a row of the table shoul
 in: slot_of
 12 | your slots look through the start of a document, into another: what stands before it is 0
      began = max(np.flatnonzero(starts[b, : t + 1]), default=0) => began = 0
-12 | right where a document starts, wrong one place later: its second id has one before it, not two
-     max(np.flatnonzero(starts[b, : t + 1]), default=0) => t if starts[b, t] else 0
 18 | id 0 and no id at all look alike in yours: ids are counted from 1 here
      int(ids[b, t - i]) + 1 => int(ids[b, t - i])
 18 | factors[0] belongs to the id here, factors[1] to the one before it, and so on
@@ -146,10 +144,6 @@ after: A position costs one latent and one turned key, whatever the number of he
      np.sqrt(D + R) => np.sqrt(D)
 20 | a score is the sum of two products: of the contents, and of what turns with positions
      content + position => content
-20 | every head has its own part of up_k: yours reads the first head's
-     up_k[h] => up_k[0]
-20 | your values are made by up_k: wanted up_v, on the way out
-     out[:, h] @ (up_v[h] => out[:, h, :D] @ (up_k[h]
 20 | the scores are not divided by the root of D + R
      / np.sqrt(D + R) =>
 20 | your softmax runs over the heads; the weights of each HEAD sum to one
@@ -243,8 +237,6 @@ after: One row a token and layer is all that is kept: half of the cache, and a m
      softmax(scores) @ rows => normed(softmax(scores) @ rows)
 18 | what is kept is the key that came in: the new one must be among them now
      , left => , kept
-18 | what is kept are TURNED keys: you kept the new one as it was before
-     , left => , np.concatenate([kept, normed(k)[:, None]], 1)
 """)
 
 

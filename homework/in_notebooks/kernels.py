@@ -9,7 +9,6 @@ Triton is, in Triton's interpreter; both must store the same.
 import functools
 import importlib
 import inspect
-import itertools
 from collections import Counter
 from typing import NamedTuple
 
@@ -129,26 +128,31 @@ def written(trace, made):
 # ---- what a kernel loads -------------------------------------------------------------------------
 
 
-def loads(trace, tensor):
+def loads(trace, tensor, kind="load"):
     """{program: the places of a tensor that it loads, in order, as often as it does}."""
     found = {}
-    for event in trace.of(tensor, "load"):
+    for event in trace.of(tensor, kind):
         found[event.program] = found.get(event.program, []) + event.places.tolist()
     return found
+
+
+def repeated(trace, tensor, kind):
+    """Which program loads, or stores to, a place of a tensor more than once; '' if none does."""
+    for program, places in loads(trace, tensor, kind).items():
+        for place, often in Counter(places).most_common(1):
+            if often > 1:
+                verb = "loads" if kind == "load" else "stores to"
+                who = f"program {tiles.name_of(program)}"
+                return f"{who} {verb} place {place} of {tensor} {often} times"
+    return ""
 
 
 def once(*tensors):
     """Forbids a program to load a place of these tensors twice."""
 
     def judge(trace, made):
-        for name, (program, places) in ((x, y) for x in tensors for y in loads(trace, x).items()):
-            place, often = Counter(places).most_common(1)[0]
-            if often > 1:
-                return (
-                    f"program {tiles.name_of(program)} loads place {place} of {name} "
-                    f"{often} times: one pass over {name} is wanted"
-                )
-        return ""
+        found = [(repeated(trace, tensor, "load"), tensor) for tensor in tensors]
+        return next((f"{x}: one pass over {tensor} is wanted" for x, tensor in found if x), "")
 
     return judge
 
@@ -158,14 +162,8 @@ def stored_once(trace, made):
     for out in written(trace, made):
         if trace.of(out, "load") and not made.shared:
             return f"you load {out} again: what a program has made is still in its registers"
-        for program in dict.fromkeys(event.program for event in trace.of(out, "store")):
-            places = [x for event in trace.of(out, "store", program) for x in event.places.tolist()]
-            place, often = Counter(places).most_common(1)[0] if places else (0, 1)
-            if often > 1:
-                return (
-                    f"program {tiles.name_of(program)} stores to place {place} of {out} {often} "
-                    "times: store once, when all is done; until then it costs nothing in registers"
-                )
+        if found := repeated(trace, out, "store"):
+            return f"{found}: store once, when all is done; until then registers hold it"
     return ""
 
 
@@ -223,81 +221,6 @@ def no_past(trace, made):
     return ""
 
 
-# ---- what its numbers hang on --------------------------------------------------------------------
-
-
-def alone(launch, kernel, inputs, program, change=None):
-    """(outs, trace) of one program, with the number in a place of an argument changed or not; None
-    where it cannot run."""
-    made = launch(*(x.clone() if torch.is_tensor(x) else x for x in inputs))
-    if change:
-        argument, place = change
-        flat = tiles.Memory("", made.arguments[argument], None).flat
-        others = flat[flat != flat[place]]
-        flat[place] = -1.5 - flat[place] if flat.is_floating_point() else [*others, 0][0]
-    try:
-        trace = tiles.run(kernel, made.grid, *made.arguments, order=[program], **made.sizes)
-    except Exception:
-        return None
-    return [out.view(torch.int32) for out in made.outs], trace
-
-
-def astray(launch, kernel, solution, inputs):
-    """Which number a program needs and never loads, or uses and should not: a sentence. Each is
-    proved: the number is changed, and then what the program stores changes or does not."""
-    made = launch(*inputs)
-    names = list(inspect.signature(tiles.function_of(kernel)).parameters)
-    for program in itertools.product(*map(range, made.grid)):
-        runs = [alone(launch, x, inputs, program) for x in (solution, kernel)]
-        if None in runs:
-            return ""
-        who = f"program {tiles.name_of(program)}"
-
-        def hangs(at, argument, which, program=program, runs=runs):
-            """Of these places, the first on which what one of the two stores hangs."""
-            for place in sorted(at)[:3]:
-                again = alone(launch, (solution, kernel)[which], inputs, program, (argument, place))
-                if again is None or not all(map(torch.equal, again[0], runs[which][0])):
-                    return place
-            return None
-
-        def named(argument, place):
-            """A place as an index of its tensor."""
-            x, name = made.arguments[argument], names[argument]
-            found = (tiles.addresses_of(x) == place).nonzero().tolist()
-            at = f" (place {place})" if x.dim() > 1 else ""
-            return f"{name}{found[0]}{at}" if found else f"place {place} of {name}"
-
-        touched = [touches(trace, kernel) for (_, trace), kernel in zip(runs, (solution, kernel))]
-        for argument, is_load in dict.fromkeys([*touched[0], *touched[1]]):
-            need, used = (Counter(x.get((argument, is_load), ())) for x in touched)
-            missing, extra = set(need) - set(used), set(used) - set(need)
-            if not is_load and missing:
-                return f"{who} never writes to {named(argument, min(missing))}, which is its own"
-            if not is_load:
-                continue
-            missing, extra = hangs(missing, argument, 0), hangs(extra, argument, 1)
-            told = ["never loads {}, which it needs"] * (missing is not None)
-            told += ["uses {}, which it should not"] * (extra is not None)
-            if told:
-                places = [named(argument, x) for x in (missing, extra) if x is not None]
-                return f"{who} {', and '.join(told)}".format(*places)
-            most, least = max(used, key=used.get, default=0), min(used, key=used.get, default=0)
-            if used[most] > used[least] and len(set(need.values())) == 1:
-                often = f"{named(argument, most)} more often than {named(argument, least)}"
-                return f"{who} loads {often}: its tiles overlap"
-    return ""
-
-
-def touches(trace, kernel):
-    """{(argument, whether it is loaded): its places, as often as they are touched}, in order."""
-    names, found = list(inspect.signature(tiles.function_of(kernel)).parameters), {}
-    for event in trace.events:
-        key = names.index(event.tensor), event.kind == "load"
-        found[key] = found.get(key, []) + event.places.tolist()
-    return found
-
-
 class KernelExercise(Exercise):
     """An exercise whose answer is a kernel with these arguments, launched like this.
 
@@ -326,7 +249,7 @@ class KernelExercise(Exercise):
             for case, answer in enumerate(answers):
                 if self.judge(part, seed, case, answer):
                     inputs = map(tensor, self.cases(part, seed)[case])
-                    found = astray(self.launch, self.learners, self.solution(), [*inputs])
+                    found = tiles.astray(self.launch, self.learners, self.solution(), [*inputs])
                     return state, f"{found}: {why}" if found else why
         return state, why
 

@@ -71,8 +71,6 @@ hint: stream = x0 if n in chosen else h
     and: else h => else x0
 2 | W is turned round in the layers that are not chosen: F.linear(h, W)
     W.T => (W.T if n in chosen else W)
-3 | W is turned round in the chosen layers: F.linear(x0, W)
-    W.T => (W if n in chosen else W.T)
 """)
 
 
@@ -139,8 +137,6 @@ hint: return a * V, a * other, (V + other) / 2, a * V + b * other
 2 | a gain multiplies: rows 2 and 6 are a times the source
     row_2 = a * V => row_2 = V + a
     and: a * other => other + a
-1 | a and b in row 11 are used as they are; you divided by their sum
-    a * V + b * other => (a * V + b * other) / (a + b)
 """)
 
 

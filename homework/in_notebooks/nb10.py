@@ -63,8 +63,6 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     + S - T => + S - T + 1
 2 | the scale is an input; you took one over the root of D
     scale * => q.shape[-1] ** -0.5 *
-2 | scale is all that the scores are multiplied by; you divided by the root of D as well
-    scale * => scale * q.shape[-1] ** -0.5 *
 2 | scale belongs to the scores alone; you multiplied what is read by it as well
     gain * => gain * scale *
 2 | gain belongs to what is read; you multiplied the scores by it
@@ -76,8 +74,6 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     -np.inf => 0
 2 | masked_fill hides where its mask is True: yours hides what a query may see: ~ turns it
     <= last => > last
-1 | your diagonal is moved the other way: tril(S - T)
-    + S - T => + T - S
 2 | the scores are multiplied by scale; you divided by it
     scale * => 1 / scale *
 2 | mask before the softmax: the weights of the keys that a query sees sum to one
@@ -89,8 +85,6 @@ hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end
     + S - T => + S - T - 1
 2 | both texts read the rows of the first one; each has its own ids
     table[ids] => table[0 * ids + ids[:1]]
-2 | queries and keys come normed; you normed them once more
-    q, k) => q / (q**2).mean(-1, keepdims=True) ** 0.5, k / (k**2).mean(-1, keepdims=True) ** 0.5)
 """)
 
 
@@ -319,8 +313,6 @@ hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
     mass, table => mass.sum(0, keepdims=True) + 0 * mass, table
 2 | every head reads its own part of a row; yours all read the first one's
     mass, table => mass, table[:, :1] + 0 * table
-2 | every head reads its own part of a row: "bhv,vhd->bhd"; yours add those of all heads
-    mass, table => mass, table.sum(1, keepdims=True) + 0 * table
 2 | both texts add the weights by the ids of the first one; each has its own
     ids[b, s] => ids[0, s]
 """)

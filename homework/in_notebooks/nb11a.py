@@ -228,10 +228,6 @@ hint: Three loads of tiles and numbers, one product, one sum, and one store: out
     v + gate[:, None] * rows => gate[:, None] * v + rows
 6 | the gated row is added, not taken off
     v + gate => v - gate
-6 | v and the row are added, not multiplied
-    v + gate => v * gate
-6 | v is kept whole; yours keeps 1 - gate of it
-    v + gate => (1 - gate[:, None]) * v + gate
 6 | you added the gate to the row; it multiplies it
     gate[:, None] * rows => gate[:, None] + rows
 """)
@@ -607,12 +603,6 @@ def launch_tokens(rows, ids, V, N):
 
 def spoken(r):
     return r.normal(size=(21, 8)), r.choice([0, 2, 3, 6], 21), 8, 4
-
-
-def picked(rows, ids, V, places):
-    """Each token's sum over other places of the sorted order."""
-    found = [places(np.flatnonzero(ids == w)) for w in range(V)]
-    return np.stack([rows[p].sum(0) for p in found])
 
 
 @unit.exercise(

@@ -56,8 +56,6 @@ hint: return (new - old) / (new_error**2 + old_error**2).sqrt()
     new_error**2 + old_error**2 => new_error + old_error
 2 | divide the difference by the error of the difference; you took two z apart
     => new / new_error - old / old_error
-2 | the errors of a difference do not cancel: their squares are added
-    np.sqrt(new_error**2 + old_error**2) => new_error - old_error
 2 | the squares are ADDED, also for a difference
     new_error**2 + old_error**2 => abs(new_error**2 - old_error**2)
 """)
@@ -108,8 +106,6 @@ hint: d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; from d.mean(), r
     mean - reach, mean + reach => mean + reach, mean - reach
 2 | a mean of n scatters by the ROOT of n less; you divided by n
     np.sqrt(len(d)) => len(d)
-2 | a mean of n scatters by sqrt(n) LESS; you multiplied by it
-    / np.sqrt => * np.sqrt
 2 | the root is that of n alone: t * d.std() / sqrt(n)
     t * error => np.sqrt(t * d.std(ddof=1) / len(d))
 2 | you took the variance; the error is made of its root, d.std()
@@ -177,8 +173,6 @@ hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @
     and: ours = abs(d.sum()) => ours = d.sum()
 2 | the pattern that was measured counts as well: at least as far, not further
     ours - room => ours + room
-2 | you counted how many signs agree; the sum of the flipped NUMBERS decides
-    flips = => d = np.sign(d)\nflips =
 2 | all 2^n patterns: any number of signs may be flipped at once; you flipped one at a time
     np.array(list(itertools.product([1, -1], repeat=len(d)))) => 1 - 2 * np.eye(len(d))
 2 | as far from zero or further; you counted the nearer ones

@@ -124,8 +124,6 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
     - y2 * s => + y2 * s
 4 | your second half is made of the new first one: keep y1 until both are made
     y1 * s => first * s
-4 | the mean is (T, H, D): exchange axes by transpose; reshape mixes tokens and heads
-    np.einsum("hts,shd->thd", a, k) => np.einsum("hts,shd->htd", a, k).reshape(len(cos), len(a), -1)
 4 | cos and sin have changed places
     cos[:, None], sin[:, None] => sin[:, None], cos[:, None]
 4 | the halves of your rows have changed places
@@ -182,8 +180,6 @@ hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
 3 | the length of v runs over the D numbers of a head; yours runs over the heads: F.normalize takes
   | axis 1 unless it is told dim=-1
     => (lambda u: y - (y * u).sum(-1)[..., None] * u)(v / np.sqrt((v * v).sum(1, keepdims=True)))
-3 | v / (v . v) is no direction: u is v over its LENGTH, the root of v . v
-    / square => / square / square
 3 | y and v have changed places: y is what is kept, less its share along v
     => exclusive(v, y)
 3 | the length of v runs over the D numbers of a head; yours runs over the tokens

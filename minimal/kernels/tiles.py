@@ -15,6 +15,7 @@ Triton's interpreter, where it exists. Only what the course's kernels use is her
 import inspect
 import itertools
 import types
+from collections import Counter
 from dataclasses import dataclass, field
 
 import torch
@@ -373,6 +374,80 @@ def run(kernel, grid, *arguments, order=None, untold=float("nan"), **sizes):
     for trace.program in order or itertools.product(*map(range, grid)):
         program(**given)
     return trace
+
+
+# ---- what a result hangs on ----------------------------------------------------------------------
+def alone(launch, kernel, inputs, program, change=None):
+    """(outs, trace) of one program, with the number in a place of an argument changed or not; None
+    where it cannot run."""
+    made = launch(*(x.clone() if torch.is_tensor(x) else x for x in inputs))
+    if change:
+        argument, place = change
+        flat = Memory("", made.arguments[argument], None).flat
+        others = flat[flat != flat[place]]
+        flat[place] = -1.5 - flat[place] if flat.is_floating_point() else [*others, 0][0]
+    try:
+        trace = run(kernel, made.grid, *made.arguments, order=[program], **made.sizes)
+    except Exception:
+        return None
+    return [out.view(torch.int32) for out in made.outs], trace
+
+
+def astray(launch, kernel, solution, inputs):
+    """Which number a program needs and never loads, or uses and should not: a sentence. Each is
+    proved: the number is changed, and then what the program stores changes or does not."""
+    made = launch(*inputs)
+    names = list(inspect.signature(function_of(kernel)).parameters)
+    for program in itertools.product(*map(range, made.grid)):
+        runs = [alone(launch, x, inputs, program) for x in (solution, kernel)]
+        if None in runs:
+            return ""
+        who = f"program {name_of(program)}"
+
+        def hangs(at, argument, which, program=program, runs=runs):
+            """Of these places, the first on which what one of the two stores hangs."""
+            for place in sorted(at)[:3]:
+                again = alone(launch, (solution, kernel)[which], inputs, program, (argument, place))
+                if again is None or not all(map(torch.equal, again[0], runs[which][0])):
+                    return place
+            return None
+
+        def named(argument, place):
+            """A place as an index of its tensor."""
+            x, name = made.arguments[argument], names[argument]
+            found = (addresses_of(x) == place).nonzero().tolist()
+            at = f" (place {place})" if x.dim() > 1 else ""
+            return f"{name}{found[0]}{at}" if found else f"place {place} of {name}"
+
+        touched = [touches(trace, kernel) for (_, trace), kernel in zip(runs, (solution, kernel))]
+        for argument, is_load in dict.fromkeys([*touched[0], *touched[1]]):
+            need, used = (Counter(x.get((argument, is_load), ())) for x in touched)
+            missing, extra = set(need) - set(used), set(used) - set(need)
+            if not is_load and missing:
+                return f"{who} never writes to {named(argument, min(missing))}, which is its own"
+            if not is_load:
+                continue
+            missing, extra = hangs(missing, argument, 0), hangs(extra, argument, 1)
+            pairs = (
+                (missing, "never loads {}, which it needs"),
+                (extra, "uses {}, which it should not"),
+            )
+            if told := [text.format(named(argument, x)) for x, text in pairs if x is not None]:
+                return f"{who} {', and '.join(told)}"
+            most, least = max(used, key=used.get, default=0), min(used, key=used.get, default=0)
+            if used[most] > used[least] and len(set(need.values())) == 1:
+                often = f"{named(argument, most)} more often than {named(argument, least)}"
+                return f"{who} loads {often}: its tiles overlap"
+    return ""
+
+
+def touches(trace, kernel):
+    """{(argument, whether it is loaded): its places, as often as they are touched}, in order."""
+    names, found = list(inspect.signature(function_of(kernel)).parameters), {}
+    for event in trace.events:
+        key = names.index(event.tensor), event.kind == "load"
+        found[key] = found.get(key, []) + event.places.tolist()
+    return found
 
 
 # ---- where there is no Triton --------------------------------------------------------------------
