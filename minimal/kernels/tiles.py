@@ -207,13 +207,13 @@ class Language:
     def max(self, x, axis=None, keep_dims=False):
         if torch.is_tensor(axis):
             raise Mistake("tl.max goes along an axis; of two tiles tl.maximum takes the larger")
-        return along(torch.amax, x, axis, keep_dims)
+        return reduced(torch.amax, x, axis, keep_dims)
 
     def min(self, x, axis=None, keep_dims=False):
-        return along(torch.amin, x, axis, keep_dims)
+        return reduced(torch.amin, x, axis, keep_dims)
 
     def sum(self, x, axis=None, keep_dims=False):
-        return along(torch.sum, x, axis, keep_dims)
+        return reduced(torch.sum, x, axis, keep_dims)
 
     def softmax(self, x, dim=None, **_):
         return torch.softmax(x, 0 if dim is None else dim)
@@ -281,7 +281,7 @@ def alike(a, b):
     return tile(torch.as_tensor(a, dtype=known)), tile(torch.as_tensor(b, dtype=known))
 
 
-def along(function, x, axis, keep_dims):
+def reduced(function, x, axis, keep_dims):
     """A sum or an extreme along an axis, or over all of a tile."""
     axes = tuple(range(tile(x).dim())) if axis is None else axis
     return function(tile(x), axes, keepdim=keep_dims)
