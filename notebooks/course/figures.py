@@ -129,7 +129,7 @@ def label_ends(ax, ends):
     gap = 14 / points  # a line of letters, on a slide too
     ends = sorted(ends)
     shares = [to_axes.transform((x, y))[1] for y, x, *_ in ends]  # of the height
-    places = spaced(shares, gap)
+    places = not_touching(shares, gap)
     moved = any(abs(at - share) > gap / 2 for share, at in zip(shares, places))
     lead = dict(arrowstyle="-", lw=0.6, relpos=(0, 0.5), shrinkA=0, shrinkB=3)
     for (y, x, name, colour), at in zip(ends, places):
@@ -146,7 +146,7 @@ def label_ends(ax, ends):
         )
 
 
-def spaced(wanted, gap, top=1.0):
+def not_touching(wanted, gap, top=1.0):
     """The places nearest to these, which ascend, that lie `gap` apart and none above the top."""
     groups = []  # of places that touch: [how many, the mean of where the lowest one would stand]
     for n, place in enumerate(wanted):

@@ -315,3 +315,10 @@ def test_names_stand_apart_at_the_ends_of_lines_on_a_logarithmic_axis():
     heights = name_and_end(figures.lines(far, "Four lines", "x", "y", logy=True))
     assert all(abs(label - end) < 0.02 for label, end in map(heights.get, "abc"))
     assert 0.04 < abs(heights["d"][0] - heights["c"][0]) < 0.09
+
+
+def test_names_at_line_ends_stand_apart_near_their_lines_and_below_the_top():
+    places = figures.not_touching([0.2, 0.8, 0.81, 0.82, 0.95], 0.1)
+    assert all(b - a >= 0.1 - 1e-9 for a, b in zip(places, places[1:]))
+    assert places[0] == 0.2 and places[-1] <= 1.0
+    assert figures.not_touching([0.1, 0.5], 0.1) == [0.1, 0.5]
