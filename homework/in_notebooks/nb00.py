@@ -80,6 +80,8 @@ hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from 
     np.exp( => (
 1 | you subtracted the row's mean: a score far above it still overflows; subtract the LARGEST
     z.max( => z.mean(
+2 | you divided the scores by their largest; subtract it
+    z - z.max => z / z.max
 2 | you took a sigmoid; wanted exp of every score
     np.exp(z - z.max(-1, keepdims=True)) => 1 / (1 + np.exp(-z))
 """)
@@ -93,8 +95,11 @@ def shares(r, T, V):
 
 @drawn
 def sure_shares(r, T, V):
-    """The same; the first target was hardly expected, and the second was nearly sure."""
+    """The same; the first target was hardly expected, the second was nearly sure, and in the third
+    row another token was ruled out."""
     p, targets = shares(T, V)(r)
+    p[2, targets[2] - 1] = 0
+    p[2] /= p[2].sum()
     for t, share in enumerate((2e-6, 0.9998)):
         p[t] *= (1 - share) / (1 - p[t, targets[t]])
         p[t, targets[t]] = share
@@ -127,6 +132,8 @@ hint: torch.arange(len(targets)) is the vector of all t.
     (chosen) => (chosen.clip(1e-3, 0.999))
 2 | your losses are negative, as the logarithm of a number below 1 is; a loss is minus that
     -np => np
+1 | 0 times the logarithm of 0 is NaN, wherever p holds a 0: take the target's p first, then its log
+    => -(np.eye(p.shape[1])[targets] * np.log(p)).sum(-1)
 2 | you measured in bits (log2); nats are wanted: the natural logarithm
     .log( => .log2(
 2 | you returned the mean; wanted a loss for every position
@@ -215,6 +222,12 @@ hint: nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats
     bits / size => bits / real.sum() / count.mean()
 2 | you divided by the decimal logarithm of 2; a bit is ln 2 nats: math.log(2)
     / LN2 => / np.log10(2)
+2 | you weighted every loss with its bytes; a token's loss counts once, whatever its length
+    nats[real].sum() => (nats * count).sum()
+2 | you kept the tokens of NO byte; those are left out
+    nats[real].sum() => nats[~real].sum()
+    nats[real].sum() => nats[~real].sum()
+    and: count[real].sum() => count[~real].sum()
 2 | you divided by bits, 8 a byte; divide by the bytes
     bits / size => bits / size / 8
 2 | you added up a fraction for every token; wanted ONE fraction: all bits over all bytes
