@@ -1,197 +1,185 @@
-"""Models small enough for an oracle's loops, called as a GPT is: on arrays and on tensors alike."""
+"""Small models in PyTorch, called as a GPT is: by a learner on tensors, by an oracle on arrays."""
 
 import copy
 from types import SimpleNamespace
 
 import numpy as np
 import torch
+from torch import nn
+from torch.nn import functional as F
 
 from homework.marking import Part, drawn, normals
 
-
-def like(h, array):
-    """The array as a tensor, where h is one; numbers of h's kind."""
-    if torch.is_tensor(h) and not torch.is_tensor(array):
-        array = torch.from_numpy(np.array(array))
-    return array.to(h.dtype) if torch.is_tensor(array) and h.is_floating_point() else array
+OWN_METHOD = (
+    "self.value is the method that you are writing; a layer makes its own values by "
+    "self.layers[n].value(h)"
+)
 
 
 def normed(x):
     return x / (x**2).mean(-1, keepdims=True) ** 0.5
 
 
-class Linear:
-    """h (…, C) -> h Wᵀ (…, rows)."""
+class Weight(nn.Module):
+    """A matrix that may be asked with an array, too: then it answers in float64."""
 
-    kind = torch.float64  # of `weight`: that of the case's inputs
-
-    def __init__(self, matrix):
-        self.matrix = matrix
-
-    def __call__(self, h):
-        return h @ like(h, self.matrix).T
+    def keep(self, array):
+        self.weight = nn.Parameter(torch.from_numpy(array), requires_grad=False)
 
     @property
-    def weight(self):
-        return torch.as_tensor(self.matrix).to(self.kind)
+    def array(self):
+        return self.weight.detach().double().numpy()
+
+    def __call__(self, x):
+        return self.by_hand(x) if isinstance(x, np.ndarray) else super().__call__(x)
 
 
-class Layer:
-    """A layer of a GPT: the running sum moves things between positions, the square bends them."""
+class Linear(Weight, nn.Linear):
+    """h (…, C) -> h Wᵀ (…, rows)."""
+
+    def __init__(self, matrix):
+        super().__init__(*matrix.shape[::-1], bias=False)
+        self.keep(matrix)
+
+    def by_hand(self, h):
+        return h @ self.array.T
+
+
+class Embedding(Weight, nn.Embedding):
+    """ids -> rows of a table."""
+
+    def __init__(self, table):
+        super().__init__(*table.shape)
+        self.keep(table)
+
+    def by_hand(self, ids):
+        return self.array[ids]
+
+
+class Small(nn.Module):
+    def asked_in(self, dtype):
+        """The same in this precision."""
+        return self.float() if dtype == "f4" else self.double()
+
+
+class Layer(Small):
+    """A layer of a GPT. Its attention is a running sum, and feels the size of what it reads."""
 
     def __init__(self, r, width):
-        self.value = Linear(r.normal(size=(width, width)))
+        super().__init__()
+        for name in ("query", "key", "value", "out"):
+            setattr(self, name, Linear(r.normal(size=(width, width))))
         self.up = Linear(r.normal(size=(4 * width, width)))
-        self.down = Linear(r.normal(size=(width, 4 * width)))
-        self.loud = 1 + r.random()
+        self.down = Linear(r.normal(size=(width, 4 * width)) / 4)
 
     def __repr__(self):
         return "a layer"
 
     def attention(self, h, v):
-        return self.loud * (v + h * v).cumsum(1) / 4
+        return self.out((v + h * v).cumsum(1)) / 4
 
     def mlp(self, h):
-        return self.loud * h * abs(h)
+        wide = self.up(h)
+        return self.down(wide * wide * (wide > 0))
 
 
-class GPT:
-    """Everything of a GPT but the way through it. A layer's values are half the first layer's, so
+class NoMLP(Layer):
+    """The same, where `mlp` is what the learner writes."""
+
+    def mlp(self, h):
+        raise RuntimeError("self.mlp is the method that you are writing, of self.up and self.down")
+
+
+class GPT(Small):
+    """Everything of a GPT but the way through it. Its values hear the first layer's and the ids, so
     that it shows whether these arrive."""
 
     def __init__(self, r, layers, width=4, vocab=7):
-        self.table = r.normal(size=(vocab, width))
-        self.layers = [Layer(r, width) for _ in range(layers)]
+        super().__init__()
+        self.embed = Embedding(r.normal(size=(vocab, width)))
+        self.layers = nn.ModuleList(Layer(r, width) for _ in range(layers))
+        self.head = Linear(r.normal(size=(vocab, width)))
+        self.config = SimpleNamespace(vocab=vocab, width=width, layers=layers)
 
     def __repr__(self):
-        return f"a model of {len(self.layers)} layers"
+        many = len(self.layers)
+        return f"a model of {many} layer{'s' * (many > 1)}"
 
-    def asked_in(self, dtype):
-        """The same, whose matrices are weights of this precision for whoever asks for them."""
-        kind = torch.float32 if dtype == "f4" else torch.float64
-        for layer in self.layers:
-            layer.value.kind = layer.up.kind = layer.down.kind = kind
-        return self
-
-    def embed(self, ids):
-        return like(ids, self.table)[ids]
+    def forward(self, ids):
+        raise RuntimeError("this small model has no way through it: that is what `forward` is for")
 
     def value(self, n, h, v1, ids):
-        own = self.layers[n].value(h)
+        own = self.layers[n].value(h) + self.embed(ids)
         if n == 0:
             return own
         return (own + (0 if v1 is None else v1)) / 2
 
     def scores(self, x):
-        return 3 * normed(x)
+        return self.head(normed(x))
 
 
 def learning(thing, leaves):
-    """A model whose arrays are tensors that learn, which are added to `leaves`; else the thing."""
-    if not isinstance(thing, (Linear, Layer, GPT, Embedding)):
+    """A copy of a model whose weights learn, and are added to `leaves`; else the thing itself."""
+    if not isinstance(thing, nn.Module):
         return thing
-    made = copy.copy(thing)
-    if isinstance(thing, Embedding):  # one table under both of its names
-        made.table = made.weight = thing.weight.clone().requires_grad_()
-        leaves.append(made.weight)
-        return made
-    for name, part in vars(thing).items():
-        if isinstance(part, np.ndarray):
-            part = torch.from_numpy(part.copy()).requires_grad_()
-            leaves.append(part)
-        elif isinstance(part, list):
-            part = [learning(x, leaves) for x in part]
-        else:
-            part = learning(part, leaves)
-        setattr(made, name, part)
+    made = copy.deepcopy(thing).requires_grad_()
+    leaves += made.parameters()
     return made
 
 
 class Unwritten(GPT):
-    """The same, where `value` is what the learner writes."""
-
-    def value(self, n, h, v1, ids):
-        raise RuntimeError(
-            "self.value is the method that you are writing; a layer makes its own values by "
-            "self.layers[n].value(h)"
-        )
-
-
-class Embedding:
-    """ids -> rows of a table, which is there as a whole, too."""
-
-    def __init__(self, table):
-        self.table, self.weight = table, torch.from_numpy(table.copy())
-        self.num_embeddings, self.embedding_dim = table.shape
-
-    def __call__(self, ids):
-        return self.weight[ids] if torch.is_tensor(ids) else self.table[ids]
-
-    forward = __call__
-
-
-class Whole(GPT):
-    """The same, whose embedding and sizes may be asked for."""
-
-    def __init__(self, r, layers, width=4, vocab=7):
-        super().__init__(r, layers, width, vocab)
-        self.embed = Embedding(self.table)
-        self.config = SimpleNamespace(vocab=vocab, width=width, layers=layers)
-
-    def asked_in(self, dtype):
-        self.embed.weight = torch.from_numpy(self.embed.table.astype(dtype))
-        return super().asked_in(dtype)
-
-
-class Single(Embedding):
-    """The same in single precision, as the weights of a model are."""
-
-    def __init__(self, table):
-        super().__init__(table.astype("f4").astype("f8"))
-        self.weight = self.weight.float()
-
-
-class WithTables(Unwritten):
-    """The same, with a table by token id for every layer."""
+    """The same, where `value` is what the learner writes; with a table by token id for every layer.
+    """
 
     def __init__(self, r, layers):
         super().__init__(r, layers)
-        self.tables = [Single(r.normal(size=self.table.shape)) for _ in self.layers]
+        self.tables = nn.ModuleList(Embedding(r.normal(size=(7, 4))) for _ in self.layers)
+
+    def value(self, *given, **named):
+        raise RuntimeError(OWN_METHOD)
 
 
-def layers_of(model):
-    """The parts of an exercise that asks such a model of three layers for the values of one."""
+@drawn
+def layer(r, n):
+    h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+    made, ids = Unwritten(r, 3), r.integers(0, 7, (2, 5))
+    ids[:, 3] = ids[:, 1]  # a token that occurs twice
+    return made, n, h, v1 if n else None, ids  # the first has no v1 yet
 
-    @drawn
-    def layer(r, n):
-        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
-        made, ids = model(r, 3), r.integers(0, 7, (2, 5))
-        ids[:, 3] = ids[:, 1]  # a token that occurs twice
-        return made, n, h, v1 if n else None, ids  # the first has no v1 yet
 
-    yield Part("the first layer", 1, layer(0))
-    yield Part("a deeper layer", 2, [layer(1), layer(2), layer(1)])
+VALUES = (  # the parts of an exercise that asks a model of three layers for the values of one
+    Part("the first layer", 1, layer(0)),
+    Part("a deeper layer", 2, [layer(1), layer(2), layer(1)]),
+)
 
 
 # ---- something to train --------------------------------------------------------------------------
 
 
-class Line(torch.nn.Module):
-    """The smallest model with a loss: y = w · x."""
+class Bigram(nn.Module):
+    """The smallest language model: for every token, the scores of what follows it."""
 
     def __init__(self, start):
         super().__init__()
         self.start = start
-        self.weight = torch.nn.Parameter(torch.from_numpy(start.copy()))
+        self.table = nn.Parameter(torch.from_numpy(start.copy()))
 
     def __repr__(self):
         return "a model"
 
-    def forward(self, x):
-        raise RuntimeError("this small model gives its loss alone: model.loss(ids, targets)")
+    def forward(self, ids):
+        return self.table[ids]
 
-    def loss(self, x, y):
-        return ((x @ self.weight - y) ** 2).mean()
+    def loss(self, ids, targets):
+        return F.cross_entropy(self(ids).mT, targets)
+
+
+def loss_and_slope(table, ids, targets):
+    """The loss of such a model, and its gradient: (V, V)."""
+    e, one = np.exp(table[ids.flat]), np.eye(len(table))
+    p = e / e.sum(-1, keepdims=True)
+    nats = -np.log(p[range(ids.size), targets.flat]).mean()
+    return nats, one[ids.flat].T @ (p - one[targets.flat]) / ids.size
 
 
 class Descent(torch.optim.SGD):
@@ -221,5 +209,5 @@ class Batches:
         return (self[at] for at in range(len(self.pairs)))
 
     def begin(self):
-        self.model.weight.data.copy_(torch.from_numpy(self.model.start))
-        self.model.weight.grad = None
+        self.model.table.data.copy_(torch.from_numpy(self.model.start))
+        self.model.table.grad = None

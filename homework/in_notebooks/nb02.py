@@ -84,7 +84,7 @@ def gelu(x):
 
 
 def a_layer(r):
-    return models.Layer(r, 4), r.normal(size=(2, 3, 4))
+    return models.NoMLP(r, 4), r.normal(size=(2, 3, 4))
 
 
 @unit.exercise(Part("a layer of width 4", 2, a_layer))
@@ -207,8 +207,10 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
     v if n == 0 else v1 => None
 3 | your v1 is what the first layer read; it is the values that this layer made
     v if n == 0 else v1 => h if n == 0 else v1
-3 | you asked layer.value(h); ask self.value(n, h, v1, ids), the line that the course changes
+4 | you asked layer.value(h), in the first layer or in all; ask self.value(n, h, v1, ids), the line
+  | that the course changes
     self.value(n, h, v1, ids) => layer.value(h)
+    self.value(n, h, v1, ids) => self.value(n, h, v1, ids) if n else layer.value(h)
 4 | your layers have no attention: what it returns is added to x
     x = x + layer.attention(h, v) =>
 4 | your MLP replaces the stream; what it returns is added to it
@@ -221,6 +223,14 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
     attention(h, v) => attention(h, v1)
 4 | that is the stream; self.scores(x) is missing
     self.scores(x) => x
+    self.scores(x) => norm(x)
+3 | your h was made once, before the loop; every layer reads the norm of what the stream is THEN
+    h = norm(x) => h = h if n else norm(x)
+4 | your norms stand behind the branches; a branch READS through a norm, and what it says is added
+    layer.attention(h, v) => norm(layer.attention(x, v))
+    and: layer.mlp(norm(x)) => norm(layer.mlp(x))
+4 | you made values without ids, or of other ones; hand self.value what forward was given
+    self.value(n, h, v1, ids) => self.value(n, h, v1, 0 * ids)
 3 | you ran the first layer again and again
     h = norm(x) => h, layer = norm(x), self.layers[0]
 4 | your MLP comes before attention, and adds first; attention does
@@ -231,10 +241,10 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
 
 @drawn
 def to_train(r, many):
-    """A model of two weights, its optimizer, and batches of eight examples."""
-    model = models.Line(r.normal(size=2))
-    optimizer = models.Descent(model.parameters(), lr=0.05 + 0.1 * r.random())
-    pairs = [normals(r, (8, 2), (8,)) for _ in range(many)]
+    """A model of five tokens, its optimizer, and batches of two texts."""
+    model = models.Bigram(r.normal(size=(5, 5)))
+    optimizer = models.Descent(model.parameters(), lr=2 + 2 * r.random())
+    pairs = [tuple(r.integers(0, 5, (2, 2, 6))) for _ in range(many)]
     return model, optimizer, models.Batches(pairs, model)
 
 
@@ -245,10 +255,9 @@ def training(model, optimizer, batches):
     -> the list of losses, a number for every batch, each as it was before its step.
     """
     w, losses = model.start, []
-    for x, y in batches.pairs:
-        off = x @ w - y
-        losses.append((off**2).mean())
-        slope = 2 * x.T @ off / len(y)
+    for batch in batches.pairs:
+        loss, slope = models.loss_and_slope(w, *batch)
+        losses.append(loss)
         w = w - optimizer.defaults["lr"] * slope
     return np.array(losses)
 
@@ -259,7 +268,8 @@ hint: for ids, targets in batches: four things happen in it, and a number is kep
 hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); optimizer.step().
     | Keep loss.item(), a number without its history.
 3 | your gradients pile up: backward ADDS, so clear them for every batch: optimizer.zero_grad()
-    slope = 2 => slope = (slope if losses[1:] else 0) + 2
+    w, losses = model.start, [] => w, losses, sums = model.start, [], 0
+    and: losses.append(loss) => losses.append(loss); sums = slope = sums + slope
 4 | your losses are those of a model that never moves: is backward or step missing, or do they
   | stand the other way round, or are the gradients cleared between the two?
     w = w - optimizer => w = w - 0 * optimizer
@@ -267,8 +277,8 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
     w, losses = model.start, [] => w, losses, before = model.start, [], 0
     and: * slope => * before\n    before = slope
 4 | you measured every loss after the step; wanted the loss from which the step was made
-    losses.append((off**2).mean()) =>
-    and: * slope => * slope\n    losses.append(((x @ w - y) ** 2).mean())
+    losses.append(loss) =>
+    and: * slope => * slope\n    losses.append(models.loss_and_slope(w, *batch)[0])
 4 | that is the last loss; wanted the list of all
     np.array(losses) => losses[-1]
 4 | that is the mean; wanted the list of all
@@ -279,6 +289,8 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
     np.array => np.cumsum
 4 | you read the first batch again and again
     batches.pairs => batches.pairs[:1] * len(batches.pairs)
+4 | ids and targets are in each other's place: model.loss(ids, targets)
+    *batch => *batch[::-1]
 4 | you step twice for every batch; once is wanted
     * slope => * slope * 2
 4 | you read the batches from the last to the first; their order is that of the list
@@ -549,7 +561,7 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
 """)
 
 
-@unit.exercise(*models.layers_of(models.Unwritten))
+@unit.exercise(*models.VALUES)
 def value(self, n, h, v1, ids):
     """The values of layer n: half its own, self.layers[n].value(h), half the first layer's, v1. The
     first layer (n = 0, and v1 is None) keeps its own. h and v1 (B, T, C), ids (B, T) -> (B, T, C).

@@ -9,7 +9,7 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb05_svformer", "SVFormer and the KV cache")
 
 
-@unit.exercise(*models.layers_of(models.Unwritten))
+@unit.exercise(*models.VALUES)
 def value(self, n, h, v1, ids):
     """The values of layer n in SVFormer. The first layer (n = 0, v1 is None) makes its own, by
     self.layers[n].value(h); every other has the first layer's, v1. h, v1 (B, T, C), ids (B, T).
@@ -325,14 +325,14 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and r
 """)
 
 
-@unit.exercise(Part("a vocabulary of seven", 3, lambda r: (models.Whole(r, 3, width=6),)))
+@unit.exercise(Part("a vocabulary of seven", 3, lambda r: (models.GPT(r, 3, width=6),)))
 def value_table(model):
     """All values that the layers of a SVFormer can ever hear: a row for each token, (V, C).
 
     model.embed.weight (V, C) holds a row for each token; its norm is where the stream begins, and
     the first layer makes its values of a norm of the stream, by model.layers[0].value.
     """
-    E = model.embed.table
+    E = model.embed.array
     x = models.normed(E)
     return model.layers[0].value(x)
 
@@ -351,8 +351,12 @@ hint: model.layers[0].value(norm(norm(model.embed.weight)))
     layers[0] => layers[-1]
 3 | you took the matrix of the second layer; all layers have the values of the FIRST
     layers[0] => layers[1]
+3 | you took the head, which makes scores; the stream begins with model.embed
+    E = model.embed.array => E = model.head.array
+3 | those are keys of the first layer; wanted its values
+    model.layers[0].value(x) => model.layers[0].key(x)
 3 | the matrix is turned round: a torch Linear multiplies by weight.T
-    model.layers[0].value(x) => x @ model.layers[0].value.matrix
+    model.layers[0].value(x) => x @ model.layers[0].value.array
 3 | your values are normed; the norm stands before the matrix, and values stay as they come
     model.layers[0].value(x) => models.normed(model.layers[0].value(x))
 3 | your norm runs over the tokens; each token's row has its own

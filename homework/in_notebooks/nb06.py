@@ -8,7 +8,7 @@ from homework.marking import Part, Unit, drawn
 unit = Unit("nb06_value_embeddings", "Value embeddings", single=True)
 
 
-@unit.exercise(*models.layers_of(models.WithTables))
+@unit.exercise(*models.VALUES)
 def value(self, n, h, v1, ids):
     """The values of layer n: its own, self.layers[n].value(h), and added to them the rows that its
     own table has for these tokens, self.tables[n](ids). h (B, T, C), ids (B, T) -> (B, T, C).
@@ -30,7 +30,7 @@ hint: return self.layers[n].value(h) + self.tables[n](ids)
 3 | each position takes the row of its own token in its own text: no neighbour's, no mean
     own + row => own + np.roll(row, 1, 1) || own + row.mean(1, keepdims=True) || own + row[:1]
 3 | you took row t of the table at position t; wanted the row of the token that stands there
-    (ids) => .table[: ids.shape[1]]
+    (ids) => .array[: ids.shape[1]]
 2 | all your layers read the first table; every layer has its own, self.tables[n]
     tables[n] => tables[0]
 3 | a layer reads its own table alone, self.tables[n]; you read another one, or all
