@@ -10,27 +10,32 @@ from homework.marking import Part, Unit, drawn, normals
 unit = Unit("nb02_transformer", "A transformer that trains")
 
 
+EPS = 2.0**-23  # torch.finfo(torch.float32).eps
+
+
 def vectors(*shape, size=1, offset=0):
     return lambda r: (size * (r.normal(size=shape) + offset),)
 
 
-def one_of_zeros(r):
+def around_zero(r):
     x = r.normal(size=(4, 6))
     x[2] = 0
+    x[1:2] *= 3e-4 / np.sqrt((x[1] ** 2).mean())
     return (x,)
 
 
 @unit.exercise(
     Part("large vectors", 1, vectors(2, 4, 6, size=9)),
     Part("vectors whose entries are not around zero", 1, vectors(5, 8, size=0.5, offset=2)),
-    Part("a vector of zeros among others", 1, one_of_zeros),
+    Part("a vector of zeros, and one near them", 1, around_zero),
+    single=True,
 )
 def norm(x):
     """x (…, C) -> (…, C): every vector brought to root mean square 1.
 
     With eps = torch.finfo(x.dtype).eps beside the mean square, against a division by zero.
     """
-    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30)
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + EPS)
 
 
 unit.mistakes("""
@@ -39,29 +44,32 @@ hint: x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…
 hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
 3 | yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)
     mean => sum
+    => x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
 3 | you took one mean over everything; every vector has its own: mean(-1, keepdim=True)
     (-1, keepdims=True) => ()
 3 | your mean runs over the vectors, not over the features of each: mean(-1, keepdim=True)
     -1 => -2
-3 | you subtracted the mean first: that is LayerNorm; here the vector keeps its direction
-    => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
+    => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
+    => (x - x.mean(-1, keepdims=True)) / x.std(-1, ddof=1, keepdims=True)
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-    => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-30)
-3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
-  | square, measured from zero
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
+    => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + EPS)
+    x / => (x - x.mean(-1, keepdims=True)) /
 3 | you divided by .std(), measured from the mean; wanted the root mean square, from zero
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => (x.std(-1, ddof=1, keepdims=True) + 1e-30)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => x.std(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => x.std(-1, ddof=1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => (x.std(-1, keepdims=True) + EPS)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => (x.std(-1, ddof=1, keepdims=True) + EPS)
 3 | you divided by the mean of |x|; wanted the root of the mean SQUARE
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).mean(-1, keepdims=True)
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => (abs(x).mean(-1, keepdims=True) + 1e-30)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => abs(x).mean(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => (abs(x).mean(-1, keepdims=True) + EPS)
 3 | you divided by the largest entry; wanted the root mean square
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).max(-1, keepdims=True)
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.max(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => abs(x).max(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => x.max(-1, keepdims=True)
 3 | you divided by the mean, which may be near 0; wanted the root of the mean SQUARE
-    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.mean(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => x.mean(-1, keepdims=True)
+3 | you squared the mean, so all that is left is its size; wanted the mean of the SQUARES
+    (x**2).mean(-1, keepdims=True) => x.mean(-1, keepdims=True) ** 2
 3 | you divided by the mean square, not by its root
     np.sqrt =>
 3 | you multiplied by the root mean square; divide by it
@@ -70,12 +78,19 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     -1 => 1
 3 | you took the mean along the first axis; every vector has its own: mean(-1, keepdim=True)
     -1 => 0
-3 | you subtracted the mean; here the vector keeps its direction, and is divided alone
-    x / => (x - x.mean(-1, keepdims=True)) /
 1 | a vector of zeros is divided by 0: put eps beside the mean square, below the root
-    + 1e-30 =>
+    + EPS =>
+1 | near zero eps decides, and yours is another one, or not below the root: it stands beside the mean
+  | square, and is torch.finfo(x.dtype).eps
+    np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => (np.sqrt((x**2).mean(-1, keepdims=True)) + EPS)
+    EPS => 1e-4
+    EPS => 1e-5
+    EPS => 1e-6
+    EPS => 1e-8
+    EPS => 1e-10
+    EPS => 1e-12
 2 | your eps is so large that it changes the vectors: take torch.finfo(x.dtype).eps
-    1e-30 => 1e-5
+    EPS => 1e-3
 """)
 
 
@@ -374,6 +389,9 @@ hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m
     lr * mean => mean
 1 | you step along the gradient g; the step goes along the corrected mean
     lr * mean => lr * g
+2 | you took one beta for both means: betas[0] is that of the gradients, betas[1] of their squares
+    b1, b2 = betas => b1, b2 = betas[0], betas[0]
+    b1, b2 = betas => b1, b2 = betas[1], betas[1]
 2 | your betas are in each other's place: the first is that of the gradients
     b1, b2 = betas => b2, b1 = betas
 2 | beta is the share of what was BEFORE: m = b1 * m + (1 - b1) * g
@@ -418,7 +436,9 @@ def matrix(rows, columns, rounds):
 
 
 @unit.exercise(
-    Part("one round", 1, matrix(4, 6, FIVE[1:2])), Part("five rounds", 1, matrix(3, 6, FIVE))
+    Part("one round", 1, matrix(4, 6, FIVE[1:2])),
+    Part("five rounds", 1, matrix(3, 6, FIVE)),
+    single=True,
 )
 def orthogonal(G, rounds):
     """G (rows, columns) -> the same directions with every singular value brought near 1.
@@ -461,6 +481,10 @@ hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A
     and: .sum() => .sum(1, keepdims=True)
 2 | you divided by the largest singular value; wanted the root of the sum of all squares
     np.sqrt((G**2).sum()) => np.linalg.norm(G, 2)
+2 | you divided by the 1.01 alone: brackets around all of it, G / (1.01 * G.norm() + 1e-6)
+    (1.01 * np.sqrt((G**2).sum()) + 1e-6) => 1.01 * np.sqrt((G**2).sum()) + 1e-6
+2 | you multiplied by G; a round is made of the X of the one before
+    A) @ X => A) @ G
 2 | c stands on A @ A, not on A
     A @ A => A
 2 | A @ A has the factor c, not b
@@ -545,6 +569,10 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
     / (steps - begin) => / steps
 1 | your rate jumps: on the way down it goes from 1 to `end`
     1 + (end - 1) * done => end * (1 - done)
+1 | your line falls BY `end`; it falls TO `end`, that is by 1 - end
+    (end - 1) * done => -end * done
+1 | your warm-up reaches 1 a step early; it does so at step `warmup`
+    * step / warmup => * step / (warmup - 1)
 1 | your rate RISES on the way down; left goes from 1 to 0
     1 + (end - 1) * done => done
     1 + (end - 1) * done => 1 + (end - 1) * (1 - done)
@@ -598,6 +626,9 @@ hint: return v if n == 0 else (v + v1) / 2
 2 | you put the two side by side; add them, feature by feature
     (own + v1) / 2 => np.concatenate([own, v1], -1)
     (own + v1) / 2 => np.concatenate([own, v1], -1) / 2
+2 | you took half of the features from each; every feature is half of one and half of the other
+    (own + v1) / 2 => np.concatenate([own[..., :2], v1[..., 2:]], -1)
+    (own + v1) / 2 => np.concatenate([v1[..., :2], own[..., 2:]], -1)
 2 | that is a number for each token; a value has C of them
     (own + v1) / 2 => (own + v1).mean(-1)
 2 | your v1 comes one token late; each position has its own
