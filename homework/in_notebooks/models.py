@@ -59,7 +59,7 @@ class Embedding(Weight, nn.Embedding):
 class Small(nn.Module):
     def asked_in(self, dtype):
         """The same in this precision."""
-        return self.float() if dtype == "f4" else self.double()
+        return copy.deepcopy(self).to(torch.float32 if dtype == "f4" else torch.float64)
 
 
 class Layer(Small):

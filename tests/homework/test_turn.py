@@ -418,16 +418,8 @@ def test_other_right_loops_are_right(loop, capsys):
         assert turn.plain(turn.your_turn("nb02", loop)) is loop  # as a list, where it gave a tensor
 
 
-def asks_the_model(model, optimizer, batches):
-    return [torch.nn.functional.cross_entropy(model(x), y) for x, y in batches]
-
-
 def test_an_error_of_what_an_answer_calls_is_not_a_stub(capsys):
     """PyTorch, too, says NotImplementedError: of a module without a forward, for instance."""
-    asks_the_model.__name__ = "training"
-    turn.your_turn("nb02", asks_the_model)
-    said = capsys.readouterr().out
-    assert "not written yet" not in said and "model.loss(ids, targets)" in said
     mask = function_of("import torch\ndef causal_mask(T, S):\n    return torch.nn.Module()(T)\n")
     turn.your_turn("nb01", mask)
     assert "it raised NotImplementedError in line 3" in capsys.readouterr().out
