@@ -92,25 +92,26 @@ def swapped(exercise, part, seed, states, answers):
     return ""
 
 
-def factor(exercise, part, seed, states, answers):
-    """Is every number of one result the same multiple of the wanted one, and all others right?"""
-    wanted = [exercise.expected(part, seed, case) for case in range(len(answers))]
-    count = len(wanted[0])
-    if any(
-        [x.shape for x in a] != [x.shape for x in w] for a, w in zip(answers, wanted, strict=True)
-    ):
-        return ""
+def factor(exercise, seed, asked):
+    """Is every number of one result the same multiple of the wanted one, in every part that is not
+    right, and all other results right?"""
+    answers, wanted = [], []
+    for part, states, given in asked:
+        right = [exercise.expected(part, seed, case) for case in range(len(given))]
+        if any(state["state"] != "ok" for state in states) or any(
+            [x.shape for x in a] != [x.shape for x in w] for a, w in zip(given, right, strict=True)
+        ):
+            return ""
+        if not all(same(given, right, n) for n in range(len(right[0]))):
+            answers, wanted = [*answers, *given], [*wanted, *right]
+    count = len(wanted[0]) if wanted else 0
     off = [n for n in range(count) if not same(answers, wanted, n)]
-    asked = exercise.asked(part, seed, 0)
+    case = exercise.asked(asked[0][0], seed, 0)
     if all_off := multiple(answers, wanted, range(count)):
-        return f"every number is {all_off:.4g} times the wanted one: {MULTIPLE}{asked}"
+        return f"every number is {all_off:.4g} times the wanted one{case}"
     if len(off) == 1 < count and (times := multiple(answers, wanted, off)):
-        found = f"every number of result {off[0] + 1} is {times:.4g} times the wanted one"
-        return f"{found}: {MULTIPLE}{asked}"
+        return f"every number of result {off[0] + 1} is {times:.4g} times the wanted one{case}"
     return ""
-
-
-MULTIPLE = "a factor is missing or too many"
 
 
 def same(answers, wanted, result):
@@ -147,7 +148,7 @@ def explained(exercise, part, seed, states, answers, hidden, others=()):
         first(exercise, seed, asked, exercise.wrongs)
         or swapped(exercise, part, seed, states, answers)
         or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)) if varied(asked) else ())
-        or ("" if hidden else factor(exercise, part, seed, states, answers))
+        or ("" if hidden else factor(exercise, seed, asked))
         or ("" if hidden else relation(exercise, seed, asked))
     )
 

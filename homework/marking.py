@@ -22,7 +22,7 @@ import numpy as np
 
 from homework import diagnosis, edits, relation, runner
 from homework.alarm import alarm
-from homework.compare import compare, dtype_of, floats, spread
+from homework.compare import compare, dtype_of, floats, spread, unwarned
 
 HERE = Path(__file__).parent
 PUBLIC = 0  # the seed of the public tests
@@ -35,7 +35,7 @@ SAYS = {
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors, and on a copy of a list",
     "nothing": "it returned None: a `return` is missing, or it hands on an input that is None",
-    "type": "it must return a tensor, a number, or a tuple or list of these",
+    "type": "it must return real numbers: one, or a tensor, or a tuple or list of these",
     "time": "it did not finish in time",
     "starved": "it did not finish in time",
     "died": "its process ended without an answer",
@@ -196,7 +196,7 @@ class Exercise:
         """The oracle's arrays for one case, or a mistake's (None where that cannot be computed)."""
         inputs = [x.astype("f8") if floats(x) else x for x in self.cases(part, seed)[case]]
         try:
-            with np.errstate(all="ignore"):
+            with unwarned():
                 return runner.arrays_of((wrong or self).oracle(*inputs))
         except Exception:
             if wrong is None:
@@ -222,7 +222,7 @@ class Exercise:
             if any(0 in array.shape for array in answer):  # of no numbers, and yet of any size
                 return "return an example with numbers in it: one of yours is empty"
             try:
-                with np.errstate(all="ignore"):
+                with unwarned():
                     part.accept([array.astype("f8") for array in answer], *inputs)
                 return ""
             except Refused as why:
@@ -240,7 +240,7 @@ class Exercise:
         for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
             if state["state"] != "ok":
                 words = in_words(state, hidden)
-                if state["state"] in ("raised", "nothing") and not hidden:
+                if state["state"] in ("raised", "nothing", "time") and not hidden:
                     words += self.asked(part, seed, case)
                 return state["state"], words
             if why := self.judge(part, seed, case, answer, hidden):
@@ -408,7 +408,7 @@ def stand_in(exercise, wrong=None):
         real = [x for x in inputs if torch.is_tensor(x) and x.is_floating_point()]
         arrays = [x.detach().numpy() if torch.is_tensor(x) else x for x in inputs]
         arrays = [x.astype("f8") if floats(x) else x for x in arrays]
-        with np.errstate(all="ignore"):
+        with unwarned():
             found = (wrong or exercise).oracle(*arrays)
         several = isinstance(found, tuple)
         made = [torch.as_tensor(np.asarray(x)) for x in (found if several else (found,))]
@@ -565,13 +565,14 @@ class Unit:
         path = self.path
         if not path.exists():
             raise Lost(f"{self.shown} is not there: `make work` puts the stub there")
+        row = None
         with alarm(SECONDS) as rung:
             try:
                 self.names, self.problems = learners(path, path.stat().st_mtime_ns)
             except OSError as error:
                 raise Lost(f"{self.shown} cannot be read: {error.strerror}") from None
             row = self.mark(self.names, self.problems, exercise, part, path=str(path))
-        if rung:
+        if rung and (row is None or row.state != "time"):
             row = Row(exercise.name, part.name, part.points, "time", SAYS["time"])
         self.rows.append(row)
         if row.state != "ok":

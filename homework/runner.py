@@ -36,15 +36,22 @@ find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec rm -rf {} +
 """
 IMPORTS = dict(F="import torch.nn.functional as F", np="import numpy as np")
 IMPORTS |= {name: f"import {name}" for name in ("math", "torch", "itertools", "functools")}
-SAME = "torch.zeros, ones and eye make float32 here, whatever x is: give them dtype=x.dtype"
-REMEDIES = {  # by what stands in an error's own words
-    "Boolean value of": "if, and, or, not, max and min want ONE truth; of tensors write &, |, ~, "
-    "torch.where and torch.clamp",
-    "only one element tensors": "math.… takes one number; torch.… takes a tensor",
-    "expected scalar type": SAME,
-    "have the same dtype": SAME,
-    "bitwise_and": "& binds closer than <: write (x < y) & z",
-}
+REMEDIES = (  # words of an error, what stands in the line that it comes from, what to do
+    (
+        "Boolean value of",
+        "",
+        "if, and, or, not, max and min want ONE truth; of tensors write &, |, ~, torch.where and "
+        "torch.clamp",
+    ),
+    ("only one element tensors", r"\bmath\.", "math.… takes one number; torch.… takes a tensor"),
+    ("only one element tensors", r"torch\.tensor\(", "torch.stack puts tensors together"),
+    (
+        "expected scalar type|have the same dtype",
+        "",
+        "two dtypes meet; y.to(x.dtype) makes them one",
+    ),
+    ("bitwise_and", "[<>=].*&|&.*[<>=]", "& binds closer than <: write (x < y) & z"),
+)
 START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
 
 
@@ -152,7 +159,8 @@ def arrays_of(value):
             raise TypeError("its numbers are tensors with their history; keep .item() of each")
         item = np.asarray(item)
         if item.dtype.kind not in "fiub":
-            raise TypeError(f"wanted tensors and numbers, got {type(value).__name__}")
+            got = item.dtype if item.dtype.kind == "c" else type(value).__name__
+            raise TypeError(f"got {got}")
         found.append(item)
     return found
 
@@ -186,15 +194,21 @@ def same(before, now):
     return before is now or before == now
 
 
-def remedy(error):
-    """The line that is missing, where a known name is, or what an error of PyTorch asks for."""
+def remedy(error, line):
+    """The line that is missing, where a known name is, or what an error of PyTorch asks for that
+    comes from this line."""
     name = f"{error.name or ''}" if isinstance(error, NameError) else ""
     if name in IMPORTS:
         return f": write `{IMPORTS[name]}` above your function"
     torch = sys.modules.get("torch")
     if len(name) > 2 and callable(getattr(torch, name, None)):
         return f": PyTorch's is torch.{name}"
-    return next((f": {text}" for part, text in REMEDIES.items() if part in str(error)), "")
+    fits = (
+        f": {text}"
+        for words, place, text in REMEDIES
+        if re.search(words, str(error)) and re.search(place, line)
+    )
+    return next(fits, "")
 
 
 def failure(error, path):
@@ -205,7 +219,10 @@ def failure(error, path):
     walked = zip(traceback.walk_tb(error.__traceback__), frames, strict=True)
     own = [(frame, place) for (frame, _), place in walked if place.filename == path]
     line = own[-1][1].lineno if own else 0
-    detail = str(error) + remedy(error) + (worked_on(*own[-1]) if own else "")
+    where = worked_on(*own[-1]) if own else ""
+    if type(error).__name__ == "Slow":  # the alarm's
+        return dict(state="time", detail=f"it was still in line {line}{where}" if own else "")
+    detail = str(error) + remedy(error, linecache.getline(path, line)) + where
     return dict(state="raised", line=line, error=type(error).__name__, detail=detail)
 
 
@@ -216,7 +233,9 @@ def worked_on(frame, place):
     if not 0 < len(text) < 100:
         return ""
     names = dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*", text))
-    values = {name: in_short(local[name]) for name in names if name in local}
+    known = {name: local[name] for name in names if name in local}
+    real = {str(x.dtype) for x in known.values() if arrays(x) and "float" in str(x.dtype)}
+    values = {name: in_short(x, len(real) > 1) for name, x in known.items()}
     told = [f"{name} is {value}" for name, value in values.items() if value]
     return f"; in `{text}` {', '.join(told)}" if told else ""
 
@@ -233,13 +252,19 @@ def expression(place):
     return " ".join("".join(lines).split())
 
 
-def in_short(x):
-    """A tensor by its shape, a list by its length, a number as it is; of all else nothing."""
+def arrays(x):
     import torch
 
-    if isinstance(x, (torch.Tensor, np.ndarray)):
+    return isinstance(x, (torch.Tensor, np.ndarray))
+
+
+def in_short(x, dtypes=False):
+    """A tensor by its shape, a list by its length, a number as it is; of all else nothing. That a
+    tensor is of float32 is said with other `dtypes` beside it."""
+    if arrays(x):
         dtype = str(x.dtype).removeprefix("torch.")
-        return f"{tuple(x.shape)}" if dtype == "float32" else f"{dtype} {tuple(x.shape)}"
+        plain = dtype == "float32" and not dtypes
+        return f"{tuple(x.shape)}" if plain else f"{dtype} {tuple(x.shape)}"
     if type(x) in (list, tuple):
         return f"a {type(x).__name__} of {len(x)}"
     known = x is None or type(x) in (bool, float) or (type(x) is int and abs(x) < 10**9)

@@ -11,6 +11,7 @@ hint, and the solution stands in for it, so that the notebook runs to its end wh
 import importlib
 import inspect
 import sys
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,7 +101,7 @@ def attempt(exercise, function):
             given = (names, {}, exercise, part, marking.PUBLIC, path)
             state, why, states, answers = marking.tried(*given)
             if rung:
-                return Tried("time", marking.SAYS["time"])
+                return Tried("time", why if state == "time" else marking.SAYS["time"])
             if state != "ok":
                 at = first_failing(exercise, part, states, answers)
                 failed = (part, at, answers[at])
@@ -177,10 +178,12 @@ def your_turn(unit, function):
         still = "this is still the course's solution: your own cell, which defines it, has not run"
         show("todo", [f"{name}: {still}, or an error stopped it."])
         return function
-    found = attempt(exercise, function)
-    if found.state == "ok":
-        ready, why = handed_on.ready(unit, exercise, function, solution(unit, name))
-        found = Tried("form", why) if why else found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of a case's numbers
+        found = attempt(exercise, function)
+        if found.state == "ok":
+            ready, why = handed_on.ready(unit, exercise, function, solution(unit, name))
+            found = Tried("form", why) if why else found
     if found.state == "ok":
         said = [f"{name}: right, in all {found.cases} cases. The notebook goes on with yours."]
         if exercise.after and (unit, name) not in EXPLAINED:

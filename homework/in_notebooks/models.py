@@ -128,8 +128,7 @@ def learning(thing, leaves):
 
 
 class Unwritten(GPT):
-    """The same, where `value` is what the learner writes; with a table by token id for every layer.
-    """
+    """The same, with a table by token id for every layer; `value` is what the learner writes."""
 
     def __init__(self, r, layers):
         super().__init__(r, layers)

@@ -80,8 +80,8 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     -1 => 0
 1 | a vector of zeros is divided by 0: put eps beside the mean square, below the root
     + EPS =>
-1 | near zero eps decides, and yours is another one, or not below the root: it stands beside the mean
-  | square, and is torch.finfo(x.dtype).eps
+1 | near zero eps decides, and yours is another one, or not below the root: it stands beside the
+  | mean square, and is torch.finfo(x.dtype).eps
     np.sqrt((x**2).mean(-1, keepdims=True) + EPS) => (np.sqrt((x**2).mean(-1, keepdims=True)) + EPS)
     EPS => 1e-4
     EPS => 1e-5
@@ -243,6 +243,8 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
     h = norm(x) => h = h if n else norm(x)
 4 | your norms stand behind the branches; a branch READS through a norm, and what it says is added
     layer.attention(h, v) => norm(layer.attention(x, v))
+    and: layer.mlp(norm(x)) => norm(layer.mlp(x))
+    layer.attention(h, v) => norm(layer.attention(h, v))
     and: layer.mlp(norm(x)) => norm(layer.mlp(x))
 4 | you made values without ids, or of other ones; hand self.value what forward was given
     self.value(n, h, v1, ids) => self.value(n, h, v1, 0 * ids)

@@ -120,6 +120,7 @@ hint: [max(a for a in anchors if a <= n) for n in range(layers)]
     append(owner) => append(anchors[n % len(anchors)])
 2 | you gave every anchor as many layers; each reaches to the next one, wherever that is
     append(owner) => append(anchors[n * len(anchors) // layers])
+    append(owner) => append(n - n % (layers // len(anchors)))
 3 | all your layers read the LAST anchor; they read the latest that is made before them
     append(owner) => append(max(anchors))
 """)
@@ -203,6 +204,7 @@ hint: (len(set(keys)) + len(set(values))) * groups * width * size
     k + v => len(keys) + len(values) - k - v
 3 | a row has `groups` heads: groups * width numbers
     groups * width => width
+    groups * width => width // groups
 """)
 
 
@@ -322,6 +324,7 @@ hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and r
     y, grown => y[:, 0], grown
 1 | you appended to the values; the first layer has done that: value has S + 1 rows as it comes
     * value) => * (value + k if not keys.size else value))
+    * value) => * (value + value if not keys.size else value))
 """)
 
 

@@ -114,4 +114,4 @@ def test_an_answer_that_sleeps_is_told_so(monkeypatch, capsys):
         time.sleep(30)
 
     turn.your_turn("nb01", causal_mask)
-    assert "did not finish in time" in capsys.readouterr().out
+    assert "did not finish in time: it was still in line" in capsys.readouterr().out

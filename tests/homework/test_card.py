@@ -267,7 +267,7 @@ def test_an_endless_loop_costs_its_own_part_and_ends(course, monkeypatch):
     monkeypatch.setattr(marking, "SECONDS", 1)
     before = signal.getsignal(signal.SIGALRM)
     UNIT.path.write_text(HONEST + "\n\ndef skip_heads(v, v1):\n    while True:\n        pass\n")
-    with pytest.raises(marking.Lost, match="did not finish in time"):
+    with pytest.raises(marking.Lost, match="did not finish in time: it was still in line"):
         UNIT.check("skip_heads", "half the heads")
     UNIT.check("owners", "anchors")
     UNIT.path.write_text("while True:\n    pass\n\n\n" + HONEST)
@@ -326,13 +326,15 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
         ("return (x @\n            x)", "2x3); in `x @ x` x is (2, 3)"),
         ("out = torch.zeros(4); out[1:] = x", "in `out[1:] = x` out is (4,), x is (2, 3)"),
         ("for t in range(4): y = 1 + x[t]", "size 2; in `x[t]` x is (2, 3), t is 2"),
-        ("w = torch.ones(3).double(); x @ w", "in `x @ w` x is (2, 3), w is float64 (3,)"),
+        ("w = torch.ones(3).double(); x @ w", "in `x @ w` x is float32 (2, 3), w is float64 (3,)"),
         ("parts = [x, x]; x + parts[2]", "range; in `parts[2]` parts is a list of 2"),
         ("w = None; return w[0]", "subscriptable; in `w[0]` w is None"),
         ("n = 10 ** 9999; n.x", "no attribute 'x'"),
         ("x < 0.5 & (x > 0)", "write (x < y) & z; in `0.5 & (x > 0)` x is (2, 3)"),
         ("max(x, 0)", "torch.where and torch.clamp; in `max(x, 0)` x is (2, 3)"),
-        ("x @ torch.ones(3).double()", "e=x.dtype; in `x @ torch.ones(3).double()` x is (2, 3)"),
+        ("x @ torch.ones(3).double()", "s them one; in `x @ torch.ones(3).double()` x is (2, 3)"),
+        ("torch.tensor([x, x])", "puts tensors together; in `torch.tensor([x, x])` x is (2, 3)"),
+        ("float(x)", "to Python scalars; in `float(x)` x is (2, 3)"),
         ("import math; math.log(x)", "takes a tensor; in `math.log(x)` x is (2, 3)"),
         ("return nothing + 1", "name 'nothing' is not defined"),
         ("return relu(x)", "name 'relu' is not defined: PyTorch's is torch.relu"),

@@ -243,7 +243,7 @@ def test_a_wrong_type_earns_no_hint(capsys):
     for i in range(3):
         turn.your_turn("nb01", function_of(f"def turn(x, positions, base=1):\n    return 'no {i}'"))
         said = capsys.readouterr().out
-        assert "it must return a tensor" in said and "hint 1" not in said
+        assert "it must return real numbers" in said and "got str" in said and "hint 1" not in said
 
 
 def test_why_it_is_so_is_said_once(capsys):
@@ -329,7 +329,21 @@ def test_an_endless_answer_is_stopped(capsys, monkeypatch):
     monkeypatch.setattr(turn, "SECONDS", 0.2)
     endless = function_of("def causal_mask(T, S):\n    while True:\n        pass\n")
     turn.your_turn("nb01", endless)
-    assert "did not finish in time" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "did not finish in time: it was still in line " in said and "asked with T=" in said
+
+
+def test_complex_numbers_are_called_so(capsys):
+    turn.your_turn("nb03", function_of("def spectrum(v):\n    return v[0, 0] * 1j"))
+    assert "real numbers: one, or a tensor, or a" in (said := capsys.readouterr().out)
+    assert "got complex64" in said
+
+
+def test_the_judge_and_an_answer_calculate_without_warnings(capsys, recwarn):
+    turn.your_turn(
+        "nb03", function_of("def weight_back(A, back):\n    return A[:, :0].numpy().mean(1)")
+    )
+    assert not recwarn.list and "weight_back" in capsys.readouterr().out
 
 
 def test_an_exercise_of_the_homework_can_be_asked_in_a_notebook_too(capsys):
