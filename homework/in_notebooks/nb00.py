@@ -46,9 +46,6 @@ hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from 
 1 | you cut large scores off, so they are alike now: subtract every row's largest instead
     z - z.max(-1, keepdims=True) => np.minimum(z, 20)
     z - z.max(-1, keepdims=True) => np.minimum(z, 50)
-2 | your columns sum to one; wanted every row of the last axis to sum to one
-    z.max(-1 => z.max(-2
-    and: e.sum(-1 => e.sum(-2
 2 | all your numbers together sum to one; wanted every row to sum to one: sum(-1, keepdim=True)
     z.max(-1, keepdims=True) => z.max()
     and: e.sum(-1, keepdims=True) => e.sum()
@@ -62,13 +59,13 @@ hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from 
     e.sum( => e.max(
 2 | you divided the scores themselves by their sum; take exp of every score first
     => z / z.sum(-1, keepdims=True)
-2 | you took powers of 2; wanted powers of e: exp
-    np.exp( => np.exp2(
 2 | those are logarithms of the weights; wanted the weights
     e / e.sum(-1, keepdims=True) => np.log(e / e.sum(-1, keepdims=True))
-2 | you divided by the sum over another axis; divide every row by its own sum, sum(-1, keepdim=True)
+2 | you divided by sums along another axis; every row of the last one has its own: sum(-1)
     e.sum(-1 => e.sum(-2
-2 | you divided by sums along the first axis; every row of the last one has its own
+    z.max(-1 => z.max(-2
+    and: e.sum(-1 => e.sum(-2
+    e.sum(-1 => e.sum(0
     e.sum(-1 => e.sum(0
     z.max(-1 => z.max(0
     and: e.sum(-1 => e.sum(0
@@ -125,10 +122,7 @@ hint: torch.arange(len(targets)) is the vector of all t.
     (chosen) => (chosen.clip(1e-3))
     (chosen) => (chosen.clip(1e-4))
     (chosen) => (chosen.clip(1e-5))
-    (chosen) => (chosen.clip(None, 0.9))
     (chosen) => (chosen.clip(None, 0.99))
-    (chosen) => (chosen.clip(None, 0.999))
-    (chosen) => (chosen.clip(0.01, 0.99))
     (chosen) => (chosen.clip(1e-3, 0.999))
 2 | your losses are negative, as the logarithm of a number below 1 is; a loss is minus that
     -np => np
@@ -138,8 +132,6 @@ hint: torch.arange(len(targets)) is the vector of all t.
     .log( => .log2(
 2 | you returned the mean; wanted a loss for every position
     (chosen) => (chosen).mean()
-2 | you looked up all targets in the first row; position t has a row of its own, p[t]
-    row[token] => p[0, token]
 2 | those are the probabilities themselves; the loss is minus their natural logarithm
     -np.log(chosen) => chosen
 2 | those are minus the probabilities; the loss is minus their natural LOGARITHM
@@ -238,9 +230,6 @@ hint: nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats
     nats[real] => nats
     and: count[real] => count.clip(1)
     count[real] => count.clip(1)
-1 | you left out the first token; every token counts that stands for bytes
-    nats[real].sum() => nats[1:][real[1:]].sum()
-    and: count[real].sum() => count[1:].sum()
 2 | you left out the first token; every token counts that stands for bytes
     nats[real].sum() => nats[1:].sum()
     and: count[real].sum() => count[1:].sum()

@@ -40,8 +40,6 @@ hint: Compare two aranges: the keys, torch.arange(T), against the queries in a c
     return seen => return seen.astype(float)
 1 | that is what is ADDED to scores, 0 and -inf; wanted True where a key is seen
     return seen => return np.where(seen, 0.0, -np.inf)
-1 | your positions see themselves and the one before, no further
-    return seen => return seen & (np.arange(T) >= place - 1)
 1 | that is one row; wanted one for every query, and all columns of it: (T, T)
     return seen => return seen[-1]
 """)
@@ -113,9 +111,8 @@ hint: torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters
 hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
 2 | your rows are keys: wanted [b, h, t, s] with the query t before the key s
     bhts => bhst
-2 | your results are [b, t, h, s]; heads stand next to the texts: wanted [b, h, t, s]
+2 | your positions stand next to the texts; heads do: wanted [b, h, t, s]
     bhts => bths
-2 | your results are [b, t, s, h]; heads stand next to the texts: wanted [b, h, t, s]
     bhts => btsh
 2 | you took the mean over the features; a product of vectors is the sum
     return found => return found / q.shape[-1]
@@ -123,10 +120,6 @@ hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
     return found => return found / np.sqrt(q.shape[-1])
 2 | you summed over the heads, too; every head has scores of its own
     bhts => bts
-2 | you summed over the texts, too; every text has scores of its own
-    bhts => hts
-2 | you kept the products of every feature; wanted their sum over the features
-    bhts => bhtsd
 2 | those are weights already; the softmax is the next step, here the bare sum is wanted
     return found => return weights(found, True)
 2 | you divided by the lengths of both vectors; here the bare sum is wanted
@@ -175,10 +168,9 @@ unit.mistakes("""
 takes: easy, 6 minutes
 hint: First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).
 hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.
-2 | your softmax runs over the HEADS; each head has its own, along the keys: softmax(-1)
+2 | your softmax runs over heads or texts; each has its own, along the keys: softmax(-1)
     z.max(-1 => z.max(1
     and: e.sum(-1 => e.sum(1
-2 | your softmax runs over the TEXTS; each text has its own, along the keys: softmax(-1)
     z.max(-1 => z.max(0
     and: e.sum(-1 => e.sum(0
 2 | your weights of hidden keys are not 0: their scores must go to -inf before the softmax
@@ -210,9 +202,8 @@ hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the key
     - z.max(-1, keepdims=True) =>
 2 | those are the scores that the mask leaves; the softmax over them is missing
     => np.where(seen, z, -np.inf)
-2 | you put hidden scores to -1, so they keep weight: put them to -inf
+2 | your hidden scores are near zero, so they keep weight: put them to -inf
     -np.inf => -1
-2 | you put hidden scores to -10, so they keep weight: put them to -inf
     -np.inf => -10
 1 | you hid the future; `seen` may hide other keys, too, as a window does: hide where ~seen
     where(seen => where(np.tri(*seen.shape, -np.subtract(*seen.shape)) > 0
@@ -221,8 +212,6 @@ hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the key
 2 | you divided the scores by a root; that is done before they come here
     np.where(seen, z, -np.inf) => np.where(seen, z / np.sqrt(z.shape[-1]), -np.inf)
     np.where(seen, z, -np.inf) => np.where(seen, z / np.sqrt(z.shape[-2]), -np.inf)
-1 | your mask is turned: seen has a row for each query already, as z has
-    where(seen => where(seen.T if len(seen) == len(seen.T) else seen
 """)
 
 
@@ -259,9 +248,8 @@ in: causal_mask, weights
     np.sqrt(q.shape[-1]) => q.shape[-1]
 2 | you multiplied the scores by the root of D; divide
     / np.sqrt(q.shape[-1]) => * np.sqrt(q.shape[-1])
-2 | you divided by the root of the number of heads; wanted D, the last axis of q
+2 | you divided by the root of H or of H D; wanted D, the width of one head, the last axis of q
     q.shape[-1] => q.shape[2]
-2 | you divided by the root of the whole width H D; wanted D, the width of one head
     q.shape[-1] => q[0, 0].size
 2 | you divided the weights, so they no longer sum to 1: divide the scores, before the softmax
     / np.sqrt(q.shape[-1]) =>
@@ -270,30 +258,23 @@ in: causal_mask, weights
     <= place => <= place + S
 1 | with fewer queries than keys, the queries are the LAST positions: causal_mask(T, S)
     np.arange(S - T, S) => np.arange(T)
-2 | your queries see the key after them
-    <= place => <= place + 1
 2 | your mask comes after the softmax, so your rows no longer sum to 1: hide scores before it
     z = np.where(seen, z, -np.inf) =>
     and: return e => return seen * e
 2 | your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it
   | q.transpose(1, 2), and turn its answer back
     => attention(*(x.swapaxes(1, 2) for x in (q, k, v))).swapaxes(1, 2)
-2 | your keys look for queries: scores(q, k), in this order
-    scores(q, k) => scores(k, q)
 1 | you summed over the queries: value s goes with weight a[t, s], and the sum is over s
     a, v) => a.swapaxes(2, 3) if a.shape[2] == a.shape[3] else a, v)
 2 | your numbers are [b, h, t, d]; wanted [b, t, h, d], as q came
     ->bthd => ->bhtd
-2 | you returned the weights; the values are still to be summed with them
-    np.einsum("bhts,bshd->bthd", a, v) => a
 2 | your softmax runs over the queries; the weights of every QUERY sum to 1: the last axis
     z.max(-1 => z.max(-2
     and: e.sum(-1 => e.sum(-2
 2 | your hidden scores are 0, and exp(0) is 1: put them to -inf
     -np.inf => 0
-1 | you divided by the root of the number of keys; wanted D, the width of a head
+1 | you divided by the root of the number of keys or of queries; wanted D, the width of a head
     q.shape[-1] => k.shape[1]
-1 | you divided by the root of the number of queries; wanted D, the width of a head
     q.shape[-1] => q.shape[1]
 2 | you summed keys; what is summed are the values
     a, v) => a, k)
@@ -343,17 +324,17 @@ in: heads, attention, causal_mask, weights
     q, k, v = heads => H = x.shape[2] // H\nq, k, v = heads
 3 | your heads take every H-th feature; head 0 is the first D of them: unflatten(-1, (H, -1))
     *y.shape[:2], H, -1) => *y.shape[:2], -1, H).swapaxes(2, 3)
-3 | your heads' outputs stand interleaved; side by side is flatten(2) of (B, T, H, D)
-    y.reshape(x.shape) => y.swapaxes(2, 3).reshape(x.shape)
 3 | you averaged the heads; they stand side by side: flatten(2)
     y.reshape(x.shape) => np.repeat(y.mean(2, keepdims=True), H, 2).reshape(x.shape)
 4 | W_O is missing: it mixes what the heads found
     @ W_O =>
-4 | your matrices are turned: here it is x @ W, without a transpose
+4 | your matrices, or one of them, are turned: here it is x @ W, without a transpose
     W_Q, H => W_Q.T, H
     and: W_K, H => W_K.T, H
     and: W_V, H => W_V.T, H
     and: W_O => W_O.T
+    W_O => W_O.T
+    W_Q => W_Q.T
 4 | your queries are made by W_K and your keys by W_Q
     q, k, v = heads => k, q, v = heads
 4 | your keys are made by W_V and your values by W_K
@@ -377,10 +358,6 @@ in: heads, attention, causal_mask, weights
     and: e.sum(-1 => e.sum(-2
 4 | your queries see what comes after them, and not what came before
     <= place => >= place
-4 | your W_O is turned: here it is y @ W_O, without a transpose
-    W_O => W_O.T
-4 | your W_Q is turned: here it is x @ W_Q, without a transpose
-    W_Q => W_Q.T
 3 | you joined heads that stand before positions: turn back to (B, T, H, D), then flatten(2)
     y.reshape(x.shape) => y.swapaxes(1, 2).reshape(x.shape)
 3 | you cut positions into heads: view(B, T, H, D) first, then transpose(1, 2)
@@ -415,16 +392,14 @@ hint: Take cos = angle.cos() and sin = angle.sin() once; then two lines.
 hint: return x1 * cos + x2 * sin, x2 * cos - x1 * sin
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
     np.sin(angle) => -np.sin(angle)
-2 | that is no turn: one of the two sines has a minus, y2 = x2 cos - x1 sin
+2 | that is no turn, which has one sine with a minus: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
     c - x1 => c + x1
-2 | that is no turn: one of the two sines has a plus, y1 = x1 cos + x2 sin
     c + x2 => c - x2
 2 | your cosine and sine are exchanged: an angle of 0 turns nothing, so y1 = x1
     c, s = => s, c =
-2 | your y2 is made of the NEW y1; both are made of x1 and x2 as they came
-    - x1 * s => - y1 * s
-2 | your y1 is made of the NEW y2; both are made of x1 and x2 as they came
+2 | one result of yours is made of the other; both are made of x1 and x2 as they came
     return y1, y2 => return x1 * c + y2 * s, y2
+    - x1 * s => - y1 * s
 2 | your y1 and y2 are in each other's place
     return y1, y2 => return y2, y1
 2 | that is y1 alone; y2 = x2 cos - x1 sin is the second result
@@ -437,12 +412,8 @@ hint: return x1 * cos + x2 * sin, x2 * cos - x1 * sin
     => x1 * np.cos(angle), x2 * np.sin(angle)
 2 | your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin
     x2 * c - x1 * s => x1 * c - x2 * s
-2 | yours are x1 and x2 as they came
-    return y1, y2 => return x1, x2
 2 | you took the angle for degrees; cos and sin want radians, as it is
     c, s = => angle = np.deg2rad(angle)\nc, s =
-2 | you multiplied the angle; it is turned by once
-    c, s = => angle = 2 * np.pi * angle\nc, s =
 2 | your y2 has the wrong sign: y2 = x2 cos - x1 sin
     return y1, y2 => return y1, -y2
 """)
@@ -497,8 +468,6 @@ hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (
     -np.arange => np.arange
 2 | your pairs are counted from 1: the first one turns by the position itself, i = 0
     np.arange(0, D, 2) => np.arange(2, D + 2, 2)
-2 | yours is x as it came
-    => x
 2 | your rates fall twice as fast: base ** (-2 i / D), with D and not D/2 below
     np.arange(0, D, 2) => 2 * np.arange(0, D, 2)
 2 | your angles lie along the heads; they belong to the positions: angle[:, None], (T, 1, D/2)
@@ -573,8 +542,6 @@ hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keep
     np.maximum(m, scores.max(-1, keepdims=True)) => scores.max(-1, keepdims=True)
 3 | you divided by the total in this tile; that is done once, after the last one
     return largest, total, out => return largest, total, out / total
-3 | your total counts scores, not their weights: it grows by the sum of exp(score - largest)
-    e.sum(-1, keepdims=True) => scores.shape[-1]
 3 | your exponents are the scores themselves; subtract the largest score so far first
     scores - largest => scores
 3 | your total adds up all queries; every query has its own: sum(-1, keepdim=True)
@@ -627,22 +594,16 @@ in: attention, weights
     attention(q, keys, values) => attention(q, k, v)
 1 | your one query saw the first key alone; the new token is LAST and sees all, without a mask
     attention(q, keys, values) => attention(q, keys[:, :1], values[:, :1])
-1 | you put the new rows in front of the cached ones; they belong behind them
+1 | what is new in yours stands in front of the cached rows; it belongs behind them, k and v alike
     [k_cache, k] => [k, k_cache]
     and: [v_cache, v] => [v, v_cache]
+    [k_cache, k] => [k, k_cache]
+    [v_cache, v] => [v, v_cache]
 1 | your scores lack the division by the root of D
     / np.sqrt(q.shape[-1]) =>
-2 | your values are keys: the second cache keeps v
-    [v_cache, v] => [v_cache, k]
-2 | your keys are values: the first cache keeps k
+2 | your values are keys, or your keys values: the first cache keeps k, the second v
     [k_cache, k] => [k_cache, v]
-1 | you dropped the oldest row of each cache; they grow by one row in every step
-    [k_cache, k] => [k_cache[:, 1:], k]
-    and: [v_cache, v] => [v_cache[:, 1:], v]
-1 | you put the new key in front of the cached ones; it belongs behind them, as its value
-    [k_cache, k] => [k, k_cache]
-1 | you put the new value in front of the cached ones; it belongs behind them, as its key
-    [v_cache, v] => [v, v_cache]
+    [v_cache, v] => [v_cache, k]
 1 | you divided the scores by D; wanted its root
     np.sqrt(q.shape[-1]) => q.shape[-1]
 2 | your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it
@@ -659,8 +620,6 @@ in: attention, weights
     [k_cache, k], 1) => [k_cache, k], 1)[:, 1:]
     and: [v_cache, v], 1) => [v_cache, v], 1)[:, 1:]
     and: attention(q, keys, values) => attention(q, keys, values) if keys.size else 0 * q
-2 | your query does not see the oldest row; it sees all that is kept
-    q, keys, values) => q, keys[:, 1:], values[:, 1:]) if k_cache.size else 0 * q
 1 | you returned the new rows alone; the caches hold all rows so far
     ), keys, values => ), k, v
 """)

@@ -47,8 +47,6 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     => x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
 3 | you took one mean over everything; every vector has its own: mean(-1, keepdim=True)
     (-1, keepdims=True) => ()
-3 | your mean runs over the vectors, not over the features of each: mean(-1, keepdim=True)
-    -1 => -2
 3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
     => (x - x.mean(-1, keepdims=True)) / x.std(-1, ddof=1, keepdims=True)
@@ -87,10 +85,7 @@ hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     EPS => 1e-5
     EPS => 1e-6
     EPS => 1e-8
-    EPS => 1e-10
     EPS => 1e-12
-2 | your eps is so large that it changes the vectors: take torch.finfo(x.dtype).eps
-    EPS => 1e-3
 """)
 
 
@@ -126,8 +121,6 @@ hint: self.down(self.up(h).relu().square())
     np.maximum(wide, 0) ** 2 => gelu(wide)
 2 | yours is a silu; wanted relu, squared
     np.maximum(wide, 0) ** 2 => wide / (1 + np.exp(-wide))
-2 | you turned what is negative round; cut it off
-    np.maximum(wide, 0) ** 2 => abs(wide)
 2 | you added h; the branch returns what it has to say, and forward adds it
     self.down => h + self.down
 2 | yours is still wide: `down` is missing
@@ -150,8 +143,6 @@ hint: self.down(self.up(h).relu().square())
     => np.maximum(self.down(self.up(h)), 0) ** 2
 2 | you cut off h, before `up`; what `up` makes of it is cut off
     np.maximum(wide, 0) => self.up(np.maximum(h, 0))
-2 | you cut off behind `down` once more; what comes out of `down` is the answer
-    return self.down(np.maximum(wide, 0) ** 2) => return np.maximum(mlp(self, h), 0)
 2 | you squared a gelu; wanted a relu, squared
     np.maximum(wide, 0) ** 2 => gelu(wide) ** 2
 """)
@@ -202,18 +193,12 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
     and: x + layer.mlp => norm(x) + layer.mlp
 4 | your stream itself is normed behind attention; only what the MLP reads is normed
     x + layer.attention(h, v) => norm(x + layer.attention(h, v))
-4 | your branches replace the stream; what they return is added to it
-    x + layer.attention => layer.attention
-    and: x + layer.mlp => layer.mlp
 4 | your attention replaces the stream; what it returns is added to it
     x + layer.attention => layer.attention
 3 | your stream itself is normed before attention: keep h = norm(x) apart, and add to x
     x + layer.attention => h + layer.attention
 3 | you return inside the loop, after the first layer: move `return` out of it
     enumerate(self.layers) => enumerate(self.layers[:1])
-4 | your MLP comes before attention; attention adds first
-    layer.attention(h, v) => layer.mlp(h)
-    and: layer.mlp(norm(x)) => layer.attention(norm(x), v)
 4 | your layers have no MLP
     x = x + layer.mlp(norm(x)) =>
 3 | your v1 is the value of the layer BELOW; it stays that of the first layer
@@ -246,10 +231,6 @@ hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.m
     and: layer.mlp(norm(x)) => norm(layer.mlp(x))
     layer.attention(h, v) => norm(layer.attention(h, v))
     and: layer.mlp(norm(x)) => norm(layer.mlp(x))
-4 | you made values without ids, or of other ones; hand self.value what forward was given
-    self.value(n, h, v1, ids) => self.value(n, h, v1, 0 * ids)
-3 | you ran the first layer again and again
-    h = norm(x) => h, layer = norm(x), self.layers[0]
 4 | your MLP comes before attention, and adds first; attention does
     h = norm(x) => x = x + layer.mlp(norm(x)); h = norm(x)
     and: x = x + layer.mlp(norm(x)) => pass
@@ -290,26 +271,17 @@ hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); o
 4 | your losses are those of a model that never moves: is backward or step missing, or do they
   | stand the other way round, or are the gradients cleared between the two?
     w = w - optimizer => w = w - 0 * optimizer
-4 | your step uses the gradient of the batch before: backward comes first, then step
-    w, losses = model.start, [] => w, losses, before = model.start, [], 0
-    and: * slope => * before\n    before = slope
 4 | you measured every loss after the step; wanted the loss from which the step was made
     losses.append(loss) =>
     and: * slope => * slope\n    losses.append(models.loss_and_slope(w, *batch)[0])
-4 | that is the last loss; wanted the list of all
+4 | that is one number, the last loss or the sum or mean of all; wanted the list of all
     np.array(losses) => losses[-1]
-4 | that is the mean; wanted the list of all
     np.array => np.mean
-4 | that is the sum; wanted the list of all
     np.array => sum
 4 | your list holds sums of all losses so far; wanted the loss of every batch
     np.array => np.cumsum
-4 | you read the first batch again and again
-    batches.pairs => batches.pairs[:1] * len(batches.pairs)
 4 | ids and targets are in each other's place: model.loss(ids, targets)
     *batch => *batch[::-1]
-4 | you step twice for every batch; once is wanted
-    * slope => * slope * 2
 4 | you read the batches from the last to the first; their order is that of the list
     batches.pairs => batches.pairs[::-1]
 4 | you divided the loss by the number of batches; every batch has a step of its own
@@ -396,9 +368,8 @@ hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m
     b1, b2 = betas => b1, b2 = betas[1], betas[1]
 2 | your betas are in each other's place: the first is that of the gradients
     b1, b2 = betas => b2, b1 = betas
-2 | beta is the share of what was BEFORE: m = b1 * m + (1 - b1) * g
+2 | beta is the share of what was BEFORE: m = b1 * m + (1 - b1) * g, and s alike
     b1 * m + (1 - b1) * g => (1 - b1) * m + b1 * g
-2 | beta is the share of what was BEFORE, in both means: m = b1 * m + (1 - b1) * g
     b1 * m + (1 - b1) * g => (1 - b1) * m + b1 * g
     and: b2 * s + (1 - b2) * g => (1 - b2) * s + b2 * g
 2 | your s is a mean of gradients; wanted that of their squares: (1 - b2) * g * g
@@ -478,7 +449,6 @@ hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A
     np.sqrt((G**2).sum()) => abs(G).sum()
 2 | you divided every row by its own norm; one norm of the whole matrix is wanted
     .sum() => .sum(1, keepdims=True)
-2 | you divided every row by its own norm, without the 1.01; wanted 1.01 times that of the matrix
     1.01 * =>
     and: .sum() => .sum(1, keepdims=True)
 2 | you divided by the largest singular value; wanted the root of the sum of all squares
@@ -491,9 +461,8 @@ hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A
     A @ A => A
 2 | A @ A has the factor c, not b
     c * A @ A => b * A @ A
-2 | a and b are in each other's place
+2 | a, b and c are not in their places: a * X + (b * A + c * A @ A) @ X
     a, b, c in => b, a, c in
-2 | a and c are in each other's place
     a, b, c in => c, b, a in
 2 | c * A @ A is added, not subtracted
     + c => - c
@@ -567,6 +536,7 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
     (step - begin) / (steps - begin) => step / steps
 1 | your 65 % are those of the steps behind the warm-up; they are 65 % of all steps
     falls * steps => falls * (steps - warmup)
+    steps - round(falls * steps) => steps - falls * (steps - warmup)
 1 | your way down is divided by all steps; divide by its own, steps - begin
     / (steps - begin) => / steps
 1 | your rate jumps: on the way down it goes from 1 to `end`
@@ -586,8 +556,6 @@ hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = st
     1 + (end - 1) * done => end**done
 1 | your rate falls along a cosine; a line is wanted
     1 + (end - 1) * done => end + (1 - end) * (1 + np.cos(np.pi * done)) / 2
-1 | your 65 % are those of the steps behind the warm-up, and your level ends too late
-    steps - round(falls * steps) => steps - falls * (steps - warmup)
 """)
 
 
@@ -610,14 +578,9 @@ hint: return v if n == 0 else (v + v1) / 2
     (own + v1) / 2 => own
 2 | you added the two; take half of each
     (own + v1) / 2 => own + v1
-2 | only v1 is halved in yours: (v + v1) / 2, with brackets
+2 | only one of the two is halved in yours: (v + v1) / 2, with brackets
     (own + v1) / 2 => own + v1 / 2
-2 | only the layer's own is halved in yours; v1 is halved, too
     (own + v1) / 2 => own / 2 + v1
-2 | half of both is missing something: that is half of its own alone
-    (own + v1) / 2 => own / 2
-2 | that is half of v1 alone; the layer's own half is missing
-    (own + v1) / 2 => v1 / 2
 2 | you took v1 away; it is added
     own + v1 => own - v1
 2 | you multiplied the two; add a half of each
@@ -631,16 +594,10 @@ hint: return v if n == 0 else (v + v1) / 2
 2 | you took half of the features from each; every feature is half of one and half of the other
     (own + v1) / 2 => np.concatenate([own[..., :2], v1[..., 2:]], -1)
     (own + v1) / 2 => np.concatenate([v1[..., :2], own[..., 2:]], -1)
-2 | that is a number for each token; a value has C of them
-    (own + v1) / 2 => (own + v1).mean(-1)
-2 | your v1 comes one token late; each position has its own
-    (own + v1) / 2 => own + np.roll(v1, 1, 1)
 2 | you mixed in the stream h; the layer's own values are layers[n].value(h)
     (own + v1) / 2 => (h + v1) / 2
 2 | every layer has a matrix of its own: self.layers[n], not self.layers[0]
     layers[n] => layers[0]
-2 | that is the matrix of the layer below: self.layers[n]
-    layers[n] => layers[max(n - 1, 0)]
 2 | you mixed in the embedding; the other half is the layer's own, self.layers[n].value(h)
     (own + v1) / 2 => (self.embed(ids) + v1) / 2
 2 | you mixed before the matrix; v1 has been through the first layer's already

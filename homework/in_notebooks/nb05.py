@@ -45,16 +45,10 @@ hint: return self.layers[n].value(h) if n == 0 else v1
     v1 => 0 * v1
 2 | you added the stream to v1; v1 alone
     v1 => v1 + h
-2 | your v1 is normed; it comes as it is
-    v1 => models.normed(v1)
 2 | your v1 comes one token late; each position has its own
     v1 => np.roll(v1, 1, 1)
 2 | your second layer makes its own values; only the first does, n = 0
     if n => if n > 1
-2 | your layers take v1 and their own by turns; all but the first have v1
-    if n => if n % 2
-1 | your first layer has the values of the last; it makes its own, self.layers[n].value(h)
-    else own => else self.layers[-1].value(h)
 1 | your first layer offers its stream
     else own => else h
 """)
@@ -154,30 +148,26 @@ takes: easy, 4 minutes
 hint: How many different layers own keys, and how many own values? len(set(…)) says it.
 hint: A row is groups * width numbers of `size` bytes each, for keys and for values alike.
 hint: (len(set(keys)) + len(set(values))) * groups * width * size
-2 | you counted a row for every layer that READS; a row that several layers read is kept once
+2 | you counted the layers that READ; a row that several layers read is kept once
     len(set(keys)), len(set(values)) => len(keys), len(values)
+    set(keys) => keys
+    set(values) => values
 3 | you counted the layers that own anything; keys and values are two rows, each with its own owners
     k + v => len(set(keys + values))
-2 | you counted the owners of keys twice; values have owners of their own
+2 | keys and values have owners of their own each; you counted one of the two twice
     set(values) => set(keys)
-3 | you counted the keys; values are kept, too
+    set(keys) => set(values)
+3 | you counted one of the two; keys and values are kept
     k + v => k
+    k + v => v
 3 | you counted numbers; each of them takes `size` bytes
     * size =>
-2 | you counted the owners of values twice; keys have owners of their own
-    set(keys) => set(values)
 3 | only the values are multiplied in yours: put brackets around keys plus values
     (k + v) * row => k + v * row
-3 | you counted the values; keys are kept, too
-    k + v => v
 3 | you divided by 8: size is in bytes already
     * row => * row / 8
 3 | those are bits; size is in bytes already
     * row => * row * 8
-2 | you counted the layers that READ keys; keys that several layers read are kept once
-    set(keys) => keys
-2 | you counted the layers that READ values; values that several layers read are kept once
-    set(values) => values
 3 | you multiplied the two counts; keys and values ADD up
     k + v => k * v
 3 | you took the highest number of a layer; count the owners
@@ -233,19 +223,16 @@ hint: Each head is needed H // G times, next to itself: repeat_interleave along 
 2 | your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one (0, 0, 1, 1):
   | repeat_interleave, not repeat
     h // (H // G) => h % G
-3 | you repeated positions; the heads are dimension 2 of (B, S, G, D)
+3 | you repeated positions, features or texts; the heads are dimension 2 of (B, S, G, D)
     => np.repeat(rows, H // rows.shape[2], 1)
-3 | you repeated features; the heads are dimension 2 of (B, S, G, D)
     => np.repeat(rows, H // rows.shape[2], 3)
+    => np.repeat(rows, H // rows.shape[2], 0)
 2 | you repeated each head H times; wanted H heads in all, so each of the G is needed H // G times
     => np.repeat(rows, H, 2)
 3 | you repeated each head G times; it is needed H // G times
     => np.repeat(rows, rows.shape[2], 2)
-3 | you repeated texts; the heads are dimension 2 of (B, S, G, D)
-    => np.repeat(rows, H // rows.shape[2], 0)
-2 | all your query heads read the first shared head; neighbours share one
+2 | all your query heads read one shared head; H // G neighbours share each of the G
     h // (H // G) => 0
-2 | all your query heads read the last shared head; neighbours share one
     h // (H // G) => -1
 2 | all your query heads read the mean of the shared ones; neighbours share one
     rows[:, :, h // (H // G)] => rows.mean(2)
@@ -379,8 +366,6 @@ hint: model.layers[0].value(norm(norm(model.embed.weight)))
     value(x) => value(x)[:-1]
 3 | those are scores; wanted the values of the first layer
     model.layers[0].value(x) => model.scores(x)
-3 | you took the mean over all layers' matrices; all layers have the values of the FIRST
-    model.layers[0].value(x) => sum(one.value(x) for one in model.layers) / 3
 3 | you added the stream; a value is what the matrix makes of it
     return => return x +
 3 | your rows went through the MLP; values are made by model.layers[0].value
