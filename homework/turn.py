@@ -134,9 +134,7 @@ def generous(function):
     """The same function: an iterator is a list, Python's numbers get the dtype of the inputs."""
 
     def called(*inputs):
-        models = [x for x in inputs if isinstance(x, torch.nn.Module)]
-        given = [*inputs, *(weight for model in models for weight in model.parameters())]
-        real = [x.dtype for x in given if torch.is_tensor(x) and x.is_floating_point()]
+        real = [x.dtype for x in handed_on.tensors(inputs) if x.is_floating_point()]
         return contained(function(*inputs), real[0] if real else torch.float64)
 
     return called

@@ -122,6 +122,8 @@ hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
     bhts => bts
 2 | those are weights already; the softmax is the next step, here the bare sum is wanted
     return found => return weights(found, True)
+2 | you summed each vector by itself; wanted the sum of the products: one letter for both features
+    => np.einsum("bthd,bshe->bhts", q, k)
 2 | you divided by the lengths of both vectors; here the bare sum is wanted
     q, k) => *(x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k)))
 2 | you multiplied queries with queries; the second factor is a key
@@ -182,6 +184,9 @@ hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the key
   | score is the largest by far, nothing is left to divide: hide scores before it
     z = np.where(seen, z, -np.inf) =>
     and: e = np.exp => e = seen * np.exp
+2 | you hid weights after the softmax, by -inf; a hidden weight is 0: hide scores before it
+    z = np.where(seen, z, -np.inf) =>
+    and: return e => return np.where(seen, 0, -np.inf) + e
 2 | you put hidden scores to 0: exp(0) is 1, so they keep weight. Put them to -inf
     -np.inf => 0
 1 | your hidden scores are finite: among scores in the thousands they keep weight. Put them to -inf
@@ -273,6 +278,9 @@ in: causal_mask, weights
     and: e.sum(-1 => e.sum(-2
 2 | your hidden scores are 0, and exp(0) is 1: put them to -inf
     -np.inf => 0
+2 | you took a softmax twice; `weights` has one inside
+    a = weights(z, seen) => a = weights(weights(z, seen), True)
+    a = weights(z, seen) => a = weights(weights(z, seen), seen)
 1 | you divided by the root of the number of keys or of queries; wanted D, the width of a head
     q.shape[-1] => k.shape[1]
     q.shape[-1] => q.shape[1]
