@@ -152,6 +152,7 @@ hint: torch.arange(len(targets)) is the vector of all t.
     => nats_of(np.exp(p) / np.exp(p).sum(-1, keepdims=True), targets)
 2 | you weighted the loss with p, as in an entropy; the loss is -ln p alone
     (chosen) => (chosen) * chosen
+    => -(p * np.log(p)).sum(-1)
 2 | yours is a column; wanted (T,)
     (chosen) => (chosen)[:, None]
 2 | your indices are exchanged: the position comes first, p[t, targets[t]]
