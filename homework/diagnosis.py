@@ -69,9 +69,11 @@ def both(a, b):
 
 
 def varied(asked):
-    """Does an answer hold two different numbers? One alone would be explained by many a pair."""
+    """Does an answer hold two different numbers that are not whole? Others would be explained by
+    many a pair."""
     arrays = [array for _, _, answers in asked for answer in answers for array in answer]
-    return len({x for array in arrays for x in np.unique(array)[:2].tolist()}) > 1
+    found = [x[np.isfinite(x) & (x != np.round(x))] for x in arrays if x.dtype.kind == "f"]
+    return len({x for xs in found for x in xs.tolist()}) > 1
 
 
 def swapped(exercise, part, seed, states, answers):

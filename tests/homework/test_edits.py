@@ -273,4 +273,5 @@ def test_an_answer_of_one_number_is_no_pair_of_mistakes():
     """Of many pairs some are the same everywhere by chance."""
     ones = [("part", [], [[np.ones(3)], [np.ones((2, 2), int)]])]
     assert not varied(ones) and not varied([("part", [], [[np.full(3, np.nan)]])])
-    assert varied([*ones, ("other", [], [[np.array([1, 2])]])])
+    assert not varied([*ones, ("places", [], [[np.array([1, 2])]])])
+    assert varied([*ones, ("other", [], [[np.array([1.5, 2.5])]])])
