@@ -69,11 +69,10 @@ def both(a, b):
 
 
 def varied(asked):
-    """Does an answer hold two different numbers that are not whole? Others would be explained by
-    many a pair."""
+    """Does an answer hold two different numbers that are no counts or places? One alone, or some
+    whole ones, would be explained by many a pair."""
     arrays = [array for _, _, answers in asked for answer in answers for array in answer]
-    found = [x[np.isfinite(x) & (x != np.round(x))] for x in arrays if x.dtype.kind == "f"]
-    return len({x for xs in found for x in xs.tolist()}) > 1
+    return len({x for xs in arrays if xs.dtype.kind == "f" for x in np.unique(xs)[:2].tolist()}) > 1
 
 
 def swapped(exercise, part, seed, states, answers):

@@ -83,10 +83,10 @@ def launched(launch, kernel, *inputs, oracle=None):
         place, one, other = race
         raise tiles.Mistake(
             f"programs {tiles.name_of(one)} and {tiles.name_of(other)} both store to place "
-            f"{place}, and on a GPU the last would win: check program_id, and the steps of out"
+            f"{place}, and on a GPU the last would win: check program_id, and where each stores"
         )
     if not made.shared and any(event.kind == "add" for event in trace.events):
-        raise tiles.Mistake("tl.atomic_add adds to what is there, and out is not filled: store")
+        raise tiles.Mistake("tl.atomic_add adds to what is there, and nothing is there yet: store")
     finite = not any(torch.isnan(out).any() for out in made.outs)
     untold = {event.tensor for event in trace.events if event.idle and not event.told}
     if not finite and untold:
@@ -95,7 +95,8 @@ def launched(launch, kernel, *inputs, oracle=None):
         if not any(torch.isnan(out).any() for out in again.outs):
             raise tiles.Mistake(
                 f"your idle lanes were told nothing in the load of {', '.join(sorted(untold))}, "
-                "and what they hold, NaN, gets into out: other=0.0, or -inf before a maximum"
+                "and what they hold, NaN, is counted: say with other=… what changes nothing (0.0 "
+                "in a sum, -inf before a maximum)"
             )
     if not (finite and INTERPRETED and (oracle is None or near(made.outs, oracle(*inputs)))):
         return tuple(made.outs)

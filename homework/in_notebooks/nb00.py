@@ -71,6 +71,10 @@ hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from 
     and: e.sum(-1 => e.sum(0
 1 | you divided by the sum along axis 1, which is not always the last: sum(-1, keepdim=True)
     e.sum(-1 => e.sum(1
+    z.max(-1 => z.max(1
+    and: e.sum(-1 => e.sum(1
+2 | you took the maximum off above the line alone; the sum below it is of the same exponentials
+    e.sum(-1 => np.exp(z).sum(-1
 2 | your largest scores get the smallest weights: exp(z), not exp(-z)
     np.exp( => 1 / np.exp(
 2 | you divided the differences to the largest score by their sum; take exp of each first

@@ -187,11 +187,13 @@ hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the key
 2 | you hid weights after the softmax, by -inf; a hidden weight is 0: hide scores before it
     z = np.where(seen, z, -np.inf) =>
     and: return e => return np.where(seen, 0, -np.inf) + e
-2 | you put hidden scores to 0: exp(0) is 1, so they keep weight. Put them to -inf
+2 | your hidden scores are at 0, or near it: exp(0) is 1, so they keep weight. Put them to -inf
     -np.inf => 0
 1 | your hidden scores are finite: among scores in the thousands they keep weight. Put them to -inf
     -np.inf => -100
     -np.inf => -1e4
+2 | your mask is turned: its rows are queries and its columns keys, as in the scores
+    where(seen => where(seen.T
 2 | you hid what is visible: seen is True where a key may be seen, so hide where ~seen
     where(seen => where(~seen
 2 | your columns sum to 1; every row, a query's, must: the softmax goes along the last axis
@@ -418,7 +420,7 @@ hint: return x1 * cos + x2 * sin, x2 * cos - x1 * sin
     c + x2 * s => c
     and: c - x1 * s => c
     => x1 * np.cos(angle), x2 * np.sin(angle)
-2 | your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin
+2 | y2 is x2 cos - x1 sin, and yours is x1 cos - x2 sin
     x2 * c - x1 * s => x1 * c - x2 * s
 2 | you took the angle for degrees; cos and sin want radians, as it is
     c, s = => angle = np.deg2rad(angle)\nc, s =
@@ -482,7 +484,7 @@ hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (
     [:, None, None] => [: x.shape[2], None]
 2 | your rates do not depend on `base`: you took 10,000, its default; the argument may differ
     base ** => 10_000.0 **
-2 | your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin
+2 | y2 is x2 cos - x1 sin, and yours is x1 cos - x2 sin
     x2 * cos - x1 * sin => x1 * cos - x2 * sin
 2 | you took neighbours as pairs, and put them into halves; here entry i turns with entry i + D/2
     np.split(x, 2, -1) => x[..., ::2], x[..., 1::2]

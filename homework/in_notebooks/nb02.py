@@ -112,6 +112,8 @@ hint: self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).
 hint: self.down(self.up(h).relu().square())
 2 | you cut off at zero but did not square
     ** 2 =>
+2 | you cut off and squared h; that happens between the two matrices, to self.up(h)
+    => self.down(self.up(np.maximum(h, 0) ** 2))
 2 | you squared without cutting off first: no square is below zero, a cut behind it does nothing
     np.maximum(wide, 0) => wide
 2 | your square comes behind `down`; it belongs between the two matrices

@@ -229,6 +229,8 @@ hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
 2 | a LayerNorm has a scale and a shift: 2 C numbers
     2 * width => width
     layers * layer + norm => layers * layer + C
+2 | the norms are missing: one in every layer and one more before the head, 2 C numbers each
+    2 * width => 0
 2 | one more norm stands before the head
     layers * layer + norm => layers * layer
 2 | the learned positions are missing: context * C

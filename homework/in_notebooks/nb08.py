@@ -141,6 +141,8 @@ hint: Those where inside[:, None] & inside[None], and last >= first: put -inf on
 hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
+    first, last = divmod(int(scores.argmax()), len(end)) => first, last = begin.argmax(),
+  | end.argmax()
 4 | you counted the place of the end from the beginning; wanted its place among all T
     return first, last => return first, last - first || return first, last - first + 1
     first, last = divmod(int(scores.argmax()), len(end)) => first = int(np.where(inside, begin,
@@ -172,7 +174,7 @@ hint: divmod(scores.argmax().item(), T) turns the place in the flat square into 
     + end, -np.inf => + end, np.where(np.tri(len(end), k=-1), 0, -np.inf)
     begin[:, None] + end => (begin * inside)[:, None] + end * inside
     and: inside[:, None] & inside => np.ones((len(end), len(end)), bool)
-4 | you always answer (0, 0): scores may all be negative, so the best of them begins at -inf
+4 | you answer (0, 0) where all scores are below 0: the best of them must begin at -inf
     => 0, 0
 3 | begin and end have changed places: begin[first] + end[last]
     begin[:, None] + end => end[:, None] + begin

@@ -245,6 +245,10 @@ hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
     and: / (N - 1) => / N
 2 | that is the share WITHIN tokens; wanted what the token explains: 1 less that
     1 - within / whole => within / whole
+2 | a variance is of SQUARES; you took absolute values, or a root at the end
+    - means) ** 2 => - means).__abs__()
+    and: - y.mean(0)) ** 2 => - y.mean(0)).__abs__()
+    within / whole => (within / whole) ** 0.5
 2 | the whole variance is around the mean of all places: subtract it first
     (y - y.mean(0)) => y
 1 | add the squares over all features first, then divide; you averaged a share for each feature

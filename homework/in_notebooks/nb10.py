@@ -6,7 +6,7 @@ import numpy as np
 
 from homework.marking import Part, Unit, drawn, normals
 
-unit = Unit("nb10_bank_of_values", "Bank of Values")
+unit = Unit("nb10_bank_of_values", "Bank of Values", single=True)
 
 
 @drawn
@@ -113,7 +113,7 @@ def cached_bytes(layers, kv_width, number, id):
 
 unit.mistakes("""
 takes: easy, 6 minutes
-hint: Every layer keeps keys. Which of the four words also needs values of its own?
+hint: Every layer keeps keys. Which of the five words also needs values of its own?
 hint: (2 streams where the word begins with own, else 1) * kv_width * number, and one id if any
     | layer is a plain E.
 2 | the ids are kept once: all table layers read the same text
@@ -294,6 +294,8 @@ hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) add
 hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
 1 | a token that stands in several places collects ALL their weights; yours kept the last
     += => =
+2 | you left out the newest place; it reads its own row, too
+    += => += (s < weights.shape[2] - 1) *
 1 | you averaged the weights of a token's places; they are ADDED
     += => += 1 / (ids[b] == ids[b, s]).sum() *
 2 | you counted how often a token stands there; its attention WEIGHTS are added
@@ -306,6 +308,7 @@ hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
     weights[b, h, s] => weights[b, :, s].mean()
     weights[b, h, s] => weights[b, :, s].sum()
 2 | the weights come from a softmax already; you took another
+    weights[b, h, s] => (e := np.exp(weights[b, h]))[s] / e.sum()
     mass, table => np.exp(mass) / np.exp(mass).sum(-1, keepdims=True), table
 2 | you read the table's heads in another order
     mass, table => mass, table[:, ::-1]

@@ -147,7 +147,7 @@ hint: e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.
     -np.inf => 0.0
 8 | divide by the sum of the exponentials, or a row does not sum to 1
     / e.sum(1, keepdims=True) =>
-5 | exp(100) is infinite in fp32, exp(-120) is 0, and 0 / 0 is NaN: subtract the row's maximum
+5 | exp(100) is infinite in fp32, exp(-120) is 0, and both end in NaN: subtract the row's maximum
     tile - tile.max(1, keepdims=True) => x.astype("f4")
 8 | tl.maximum compares place by place; the largest of a row is tl.max(row, 0)
     tile - tile.max(1, keepdims=True) => (tile - np.maximum(tile, 0)).astype("f4")
@@ -322,17 +322,17 @@ hint: higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - hi
   | own, and exp(top - higher) runs off
     max(top, tile.max()) => tile.max()
     and: start : start + N] => start : start + N].astype("f4")
-8 | your top stays at -inf: at the end of each turn, top = higher
+8 | your top stays at -inf: at the end of each turn it becomes the new maximum
     top = higher =>
     top = higher =>
     and: = top + => = higher +
-8 | top begins at -inf, and exp(… - top) is infinite: total shrinks by exp(top - higher), and of a
-  | tile count exp(tile - higher)
+8 | top begins at -inf, and exp(… - top) is infinite: total shrinks by exp(top - the new one),
+  | and of a tile count exp(x - the new one)
     np.exp(top - higher) => np.exp(higher - top)
-8 | what this tile adds is exp(tile - higher) alone: only what was summed BEFORE shrinks
+8 | what this tile adds is exp(x - the new maximum) alone: only what was summed BEFORE shrinks
     total * np.exp(top - higher) + np.exp(tile - higher).sum() =>
   | (total + np.exp(tile - higher).sum()) * np.exp(top - higher)
-8 | subtract the maximum from this tile, too: exp(tile - higher)
+8 | subtract the maximum from this tile, too, before exp
     np.exp(tile - higher) => np.exp(tile.astype("f4"))
 """)
 
@@ -421,8 +421,8 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      key <= t => key >= t
      key <= t => key >= t
      and: range(0, => range(t // N * N,
-16 | top begins at -inf, and exp(… - top) is infinite: both shrink by exp(top - higher), and e is
-   | exp(score - higher)
+16 | top begins at -inf, and exp(… - top) is infinite: both shrink by exp(top - the new
+   | one), and e is exp(score - the new one)
      np.exp(top - higher), => np.exp(higher - top),
 16 | scale multiplies the scores; you multiplied what is read
      / np.sqrt(D) =>
@@ -437,9 +437,9 @@ hint: sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top 
      and: sums / total, => sums,
 16 | a query sees its own key, too: key[None, :] <= t[:, None]
      key <= t => key < t
-16 | your top stays at -inf: at the end of each turn, top = higher
+16 | your top stays at -inf: at the end of each turn it becomes the new maximum
      top = higher =>
-16 | subtract the maximum from the scores of this tile, too: exp(score - higher)
+16 | subtract the maximum from the scores of this tile, too, before exp
      np.exp(score - higher) => np.exp(score.astype("f4"))
 """)
 
@@ -487,6 +487,9 @@ in: flash
     gain * out => out
 8 | a query sees keys up to its own place alone
     key <= t => key < T
+8 | gain belongs to what is read, and your scores have it in its place
+    flash(q, => flash(gain * q,
+    and: gain * out => out
 8 | gain belongs to what is read; you multiplied the scores by it as well
     flash(q, => flash(gain * q,
 8 | gain has no part in lse, which is of the weights alone

@@ -182,6 +182,8 @@ hint: flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @
 2 | a share is wanted: divide by the number of patterns
     np.mean => 2 ** len(d) * np.mean
     np.mean => 2 ** len(d) / len(d) * np.mean
+2 | you changed the order of the numbers; their SIGNS are changed, and no order changes a sum
+    flips @ d => np.full(len(flips), d.sum())
 2 | a flipped number keeps its size: the signs are 1 and -1, not 1 and 0
     [1, -1] => [1, 0]
 1 | sums that are equal up to rounding count as equal: leave a little room below ours

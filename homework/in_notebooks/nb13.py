@@ -394,6 +394,11 @@ hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` str
 4 | bytes are wanted, and not millions of them
     return gqa, mla, svformer, bank, turned => return tuple(x / 1e6 for x in (
   | gqa, mla, svformer, bank, turned))
+4 | you counted numbers; bytes are wanted, two a number
+    keys = 2 => keys = 1
+    and: table = 2 => table = 1
+    and: mla = 2 => mla = 1
+    and: 4 * tokens => tokens
 4 | a number takes two bytes in all five; yours takes four
     keys = 2 => keys = 4
     and: table = 2 => table = 4
@@ -434,7 +439,7 @@ hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` str
     + layers * table =>
 4 | a table has a row for every head
     vocab * heads => vocab
-4 | turned keys are kept once for all heads and layers: the value is the same row, read again
+4 | a turned key is its value, too: a row for every layer and head, and nothing beside it
     turned = layers * keys => turned = 2 * layers * keys
     turned = layers * keys => turned = keys
     turned = layers * keys => turned = layers * keys // 2
