@@ -141,6 +141,7 @@ hint: Those where inside[:, None] & inside[None], and last >= first: put -inf on
 hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
+2 | your answer ends before it begins, or lies outside the passage: you took the best of each alone
     first, last = divmod(int(scores.argmax()), len(end)) => first, last = begin.argmax(),
   | end.argmax()
 4 | you counted the place of the end from the beginning; wanted its place among all T
