@@ -724,8 +724,9 @@ in: maps, causal_weights, cross_layer
      (A @ v).ravel(), (A @ v_m).ravel() => v.ravel(), v_m.ravel()
  8 | in Eq 2 the keys of layer m are its own; you took layer n's twice
      [k_m, k] => [k, k]
- 8 | Eq 2 is ONE softmax over both layers' keys, not a sum or a mean of two attentions
+12 | Eq 2 is ONE softmax over both layers' keys, not a sum of two attentions
      cross_layer(q, np.stack([k_m, k]), np.stack([v_m, v]))[0] => (A @ v + maps(q, k_m) @ v_m)
+ 8 | Eq 2 is ONE softmax over both layers' keys, not a mean of two attentions
      cross_layer(q, np.stack([k_m, k]), np.stack([v_m, v]))[0] => ((A @ v + maps(q, k_m) @ v_m) / 2)
  8 | your scores are not divided by sqrt(D)
      => best_mix(q * np.sqrt(q.shape[-1]), k, v, k_m, v_m)
