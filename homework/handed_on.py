@@ -115,8 +115,8 @@ def in_the_form_of(wanted, function):
 
 def tensors(inputs):
     """The tensors among inputs, and the weights of a model."""
-    models = [x for x in inputs if isinstance(x, torch.nn.Module)]
-    return [x for x in inputs if torch.is_tensor(x)] + [w for x in models for w in x.parameters()]
+    given = [x for x in inputs if isinstance(x, torch.nn.Module)]
+    return [x for x in inputs if torch.is_tensor(x)] + [w for x in given for w in x.parameters()]
 
 
 def formed(given, wanted, inputs):
@@ -174,35 +174,40 @@ def no_way_back(function, own, inputs, numbers=False):
         return CUT
     if not all(x.isfinite().all() for x in given):
         return ENDLESS
-    pairs = zip(owners(own, inputs), given, wanted)
-    if missed := {name for name, x, y in pairs if not x.any() and (y.abs() > 1e-3).any()}:
-        return UNREACHED.format(" and ".join(sorted(missed)))
+    missed = [not x.any() and (y.abs() > 1e-3).any() for x, y in zip(given, wanted, strict=True)]
+    if any(missed):
+        named = zip(owners(own, inputs, numbers), missed, strict=True)
+        return UNREACHED.format(" and ".join(sorted({name for name, out in named if out})))
     given, wanted = (torch.cat([x.flatten() for x in each]) for each in (given, wanted))
     return ANOTHER if (given - wanted).abs().max() > 1e-2 * wanted.abs().max() else ""
 
 
-def owners(own, inputs):
+def owners(own, inputs, numbers):
     """Which input each gradient belongs to, in words."""
     found = []
     for name, x in zip(inspect.signature(own).parameters, copies(inputs)):
-        weights = []
-        models.learning(x, weights)
-        found += [f"`{name}`"] * (torch.is_tensor(x) and x.is_floating_point())
-        found += [f"a weight of `{name}`"] * len(weights)
+        given, leaves = learning(x, numbers)
+        own_name = f"`{name}`" if torch.is_tensor(given) else f"a weight of `{name}`"
+        found += [own_name] * len(leaves)
     return found
+
+
+def learning(x, numbers):
+    """An input, and what of it learns: itself, or the weights of a model."""
+    leaves = []
+    x = torch.tensor(x) if numbers and isinstance(x, float) and x else x  # 0: a term left out
+    if torch.is_tensor(x) and x.is_floating_point():
+        leaves.append(x.requires_grad_())
+    return models.learning(x, leaves), leaves
 
 
 def gradients(function, inputs, numbers=False):
     """The gradients of all real inputs, and of the weights of a model among them, of what a
     function returns; None where it returns nothing that has one. With `numbers`, those of plain
     real numbers, too."""
-    leaves, given = [], []
-    for x in copies(inputs):
-        x = torch.tensor(x) if numbers and isinstance(x, float) and x else x  # 0: a term left out
-        if torch.is_tensor(x) and x.is_floating_point():
-            leaves.append(x.requires_grad_())
-        given.append(models.learning(x, leaves))
-    answer = function(*given)
+    pairs = [learning(x, numbers) for x in copies(inputs)]
+    leaves = [leaf for _, learned in pairs for leaf in learned]
+    answer = function(*(given for given, _ in pairs))
     answer = answer if isinstance(answer, (list, tuple)) else [answer]
     learned = [y for y in answer if torch.is_tensor(y) and y.requires_grad]
     if not learned:
