@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 
 import nbformat
 import pandas as pd
@@ -30,6 +31,7 @@ from evidence.lab.asked import grids
 from evidence.lab.comparison import NotRecorded
 from evidence.lab.quantities import quantity
 from evidence.lab.table import at_step
+from minimal.compare import ledger
 from minimal.compare import runs as compare_runs
 from minimal.training.run import TimeIsUp
 
@@ -397,9 +399,16 @@ def mine(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         monkeypatch.setattr(records, name.upper(), tmp_path / name)
     (records.RUNS / "recordings.json").write_text("{}\n")
+    known_states_are()
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "cache"))
     monkeypatch.setattr(record, "grids", lambda: dict(mine=grid))
     return grid
+
+
+def known_states_are(*rows):
+    """As evidence.measured.states would have found them."""
+    head = dict.fromkeys(("what", "command", "commit", "hardware", "versions", "corpus"), "a test")
+    (records.MEASURED / "states.json").write_text(json.dumps(head | dict(rows=rows)))
 
 
 def test_a_grid_is_recorded_by_one_command_and_goes_on(mine, monkeypatch):
@@ -430,6 +439,24 @@ def test_two_who_measure_one_trained_model_record_it_once(mine, monkeypatch):
     monkeypatch.setattr(record, "line_of", while_the_other_records)
     assert record.record(mine, "test") == 0
     assert [row["plan"] for row in records.rows("mine")] == ["standard", "x0-v"]
+
+
+def test_a_run_that_another_grid_has_is_not_trained_again(mine, monkeypatch):
+    """Only where its numbers are those of this code and this machine."""
+    assert record.record(mine, "test") == 0
+    yours, other_study = replace(mine, name="yours"), replace(mine, name="theirs", study="")
+    known = dict(mine=mine, yours=yours, theirs=other_study)
+    monkeypatch.setattr(record, "grids", lambda: known)
+    asked_to_train = []
+    monkeypatch.setattr(compare_runs, "cached", lambda *asked, **how: asked_to_train.append(asked))
+    assert record.record(yours, "test") == 2 == len(asked_to_train)  # the state is not known
+    known_states_are(ledger.numerical_state() | dict(state="1234abcd"))
+    assert record.record(other_study, "test") == 2 and len(asked_to_train) == 4
+    assert record.record(replace(yours, rates="again"), "test") == 2 and len(asked_to_train) == 6
+    assert record.record(yours, "test") == 0 and len(asked_to_train) == 6
+    plans = [(row["plan"], row["loss"]) for row in records.rows("yours")]
+    assert plans == [(row["plan"], row["loss"]) for row in records.rows("mine")]
+    assert records.recordings()["yours"]["corpus"] == records.recordings()["mine"]["corpus"]
 
 
 def test_a_run_of_a_plan_of_our_own_is_recorded_with_what_it_mixes(mine):

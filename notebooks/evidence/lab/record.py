@@ -74,6 +74,39 @@ def ready(run):
     return replace(run, plan=plans.OURS.get(run.plan, run.plan))
 
 
+def of_another_grid(grid, run):
+    """(its line, its corpus) if another grid with the same study has this very run, trained in the
+    state of the numbers that is here: it need not be trained twice. Else None; so where the
+    question is how far a second training falls from the first."""
+    from evidence.lab.table import known_states, state_of
+    from minimal.compare import ledger
+    from minimal.data import corpora
+
+    if grid.rates == "again":
+        return None
+    states, known, heads = known_states(), grids(), records.recordings()
+    here, asked = state_of(ledger.numerical_state(), states), key_of_run(run)
+    for line in records.recorded_runs():
+        other = known.get(line["grid"])
+        same = other and other.study == grid.study and key_of(line) == asked
+        if same and here is not None and state_of(line, states) == here:
+            corpus = heads[other.name]["corpus"]
+            if corpora.find(run.corpus, run.tokens).fingerprint == corpus["fingerprint"]:
+                return line | dict(grid=grid.name), corpus
+    return None
+
+
+def trained(grid, run, study, minutes):
+    """(its line, its corpus); None while another process trains that run."""
+    from minimal.compare.runs import cached
+
+    result = cached(ready(run), minutes, True, wait=False)
+    if result is None:
+        return None
+    check_machine(grid, result.get("machine", "none"))
+    return line_of(grid, run, result, study), result["corpus"]
+
+
 def check_machine(grid, machine):
     if grid.machine not in machine:
         raise ValueError(f"{grid.name}: wanted a machine that says {grid.machine}, got {machine}")
@@ -107,7 +140,6 @@ def note_recording(grid, command, corpus):
 def record(grid, command, until=float("inf")):
     """Train what is missing -> how many runs are to go."""
     from minimal.compare import ledger
-    from minimal.compare.runs import cached
     from minimal.training.run import Diverged, TimeIsUp
 
     check_machine(grid, ledger.numerical_state()["machine"])
@@ -117,20 +149,18 @@ def record(grid, command, until=float("inf")):
         if left <= 0:
             break
         try:
-            result = cached(
-                ready(run), None if left == float("inf") else left / 60, True, wait=False
-            )
+            minutes = None if left == float("inf") else left / 60
+            made = of_another_grid(grid, run) or trained(grid, run, study, minutes)
         except TimeIsUp as why:
             print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
             break
         except Diverged as why:  # it must not block the runs behind it
             print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
             continue
-        if result is None or key_of_run(run) in recorded(grid.name):
+        if made is None or key_of_run(run) in recorded(grid.name):
             continue  # another process trains it, or has recorded it
-        check_machine(grid, result.get("machine", "none"))
-        note_recording(grid, command, result["corpus"])
-        line = line_of(grid, run, result, study)
+        line, corpus = made
+        note_recording(grid, command, corpus)
         with locked(records.RUNS / grid.name):
             if key_of_run(run) in recorded(grid.name):
                 continue  # another process measured the same model, and was first
