@@ -96,7 +96,7 @@ def of_another_grid(grid, run):
     return None
 
 
-def trained(grid, run, study, minutes):
+def trained_now(grid, run, study, minutes):
     """(its line, its corpus); None while another process trains that run."""
     from minimal.compare.runs import cached
 
@@ -150,7 +150,7 @@ def record(grid, command, until=float("inf")):
             break
         try:
             minutes = None if left == float("inf") else left / 60
-            made = of_another_grid(grid, run) or trained(grid, run, study, minutes)
+            made = of_another_grid(grid, run) or trained_now(grid, run, study, minutes)
         except TimeIsUp as why:
             print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
             break
