@@ -91,7 +91,7 @@ class NoMLP(Layer):
 
 
 class GPT(Small):
-    """Everything of a GPT but the way through it. Its values hear the first layer's and the ids, so
+    """Everything of a GPT but its forward pass. Its values hear the first layer's and the ids, so
     that it shows whether these arrive."""
 
     def __init__(self, r, layers, width=4, vocab=7):
@@ -106,7 +106,7 @@ class GPT(Small):
         return f"a model of {many} layer{'s' * (many > 1)}"
 
     def forward(self, ids):
-        raise RuntimeError("this small model has no way through it: that is what `forward` is for")
+        raise RuntimeError("this small model has no forward pass: that is what `forward` is for")
 
     def value(self, n, h, v1, ids):
         own = self.layers[n].value(h) + self.embed(ids)
