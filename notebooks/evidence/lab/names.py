@@ -71,7 +71,7 @@ SYSTEMS = {
     # how deep a value may read
     **{f"upstream-{j}": f"V from the stream that enters layer {j}" for j in (1, 2, 4, 6, 8)},
     "xsa": "XSA, attention less the own value",
-    "xsa-x0": "XSA over x0 W_V",
+    "xsa-x0": "XSA over x0 W_V, all layers",
 }
 
 
