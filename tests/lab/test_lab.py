@@ -33,6 +33,7 @@ from evidence.lab.quantities import quantity
 from evidence.lab.table import at_step
 from minimal.compare import ledger
 from minimal.compare import runs as compare_runs
+from minimal.data import results
 from minimal.training.run import TimeIsUp
 
 ANSWER = "lead x0-v code fine"
@@ -407,8 +408,8 @@ def mine(tmp_path, monkeypatch):
 
 def known_states_are(*rows):
     """As evidence.measured.states would have found them."""
-    head = dict.fromkeys(("what", "command", "commit", "hardware", "versions", "corpus"), "a test")
-    (records.MEASURED / "states.json").write_text(json.dumps(head | dict(rows=rows)))
+    content = dict.fromkeys(results.FIELDS, "a test") | dict(rows=rows)
+    (records.MEASURED / "states.json").write_text(json.dumps(content))
 
 
 def test_a_grid_is_recorded_by_one_command_and_goes_on(mine, monkeypatch):

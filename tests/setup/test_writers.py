@@ -325,7 +325,7 @@ def closed():
 @pytest.mark.parametrize("protected", ["folder", "file"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_place_without_permission_is_said_and_left_as_it_is(
-    name, protected, closed, place, monkeypatch, capsys
+    name, protected, closed, monkeypatch, capsys
 ):
     call, at = COMMANDS[name][0](monkeypatch), at_of(name, closed)
     if protected == "file":

@@ -82,15 +82,15 @@ def of_another_grid(grid, run):
     from minimal.compare import ledger
     from minimal.data import corpora
 
-    if grid.rates == "again":
+    states, known, asked = known_states(), grids(), key_of_run(run)
+    here = state_of(ledger.numerical_state(), states)
+    if grid.rates == "again" or here is None:
         return None
-    states, known, heads = known_states(), grids(), records.recordings()
-    here, asked = state_of(ledger.numerical_state(), states), key_of_run(run)
     for line in records.recorded_runs():
         other = known.get(line["grid"])
-        same = other and other.study == grid.study and key_of(line) == asked
-        if same and here is not None and state_of(line, states) == here:
-            corpus = heads[other.name]["corpus"]
+        same_question = other and other.study == grid.study and key_of(line) == asked
+        if same_question and state_of(line, states) == here:
+            corpus = records.recordings()[other.name]["corpus"]
             if corpora.find(run.corpus, run.tokens).fingerprint == corpus["fingerprint"]:
                 return line | dict(grid=grid.name), corpus
     return None
@@ -103,7 +103,6 @@ def trained_now(grid, run, study, minutes):
     result = cached(ready(run), minutes, True, wait=False)
     if result is None:
         return None
-    check_machine(grid, result.get("machine", "none"))
     return line_of(grid, run, result, study), result["corpus"]
 
 
@@ -160,6 +159,7 @@ def record(grid, command, until=float("inf")):
         if made is None or key_of_run(run) in recorded(grid.name):
             continue  # another process trains it, or has recorded it
         line, corpus = made
+        check_machine(grid, line.get("machine", "none"))
         note_recording(grid, command, corpus)
         with locked(records.RUNS / grid.name):
             if key_of_run(run) in recorded(grid.name):
