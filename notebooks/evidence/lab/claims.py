@@ -47,6 +47,8 @@ ON_CODE = dict(
     inside="inside_code",
     frontier_novel="frontier_code",
     xsa_novel="xsa_code",
+    xsa_more_novel="xsa_more_code",
+    depth_novel="depth_code",
     gains_novel="gains_code",
     budgets_novels="budgets_code",
 )
