@@ -281,7 +281,7 @@ def verdicts():
     for claim in claims:
         verdict, measured = verdict_on(claim)
         every, _ = comparisons_of(claim)
-        place = place_of(every[0]["grid"] if every else claim["files"][0])
+        place = place_of(every[0]["grid"]) if every else None
         measured += in_doubt(claim, verdict, corrections[0])
         one = dict(verdict=verdict, evidence=place, measured=measured)
         on_code, measured = verdict_on(claim, on_code=True)
