@@ -29,18 +29,25 @@ TOGETHER = {
 FIRST = (  # they take longest, so they begin first: no core waits for another at the end
     *TOGETHER,
     "tests/model/test_plans.py",
+    "tests/model/test_still.py",
+    "tests/lab/test_rented.py",
     "tests/training/test_train.py",
     "tests/setup/test_lab_in_browser.py",
-    "tests/homework/test_proofs.py",
+    "tests/notebooks/test_goes_on.py",  # on two cores the executed course has left its runs by now
+    "tests/homework/test_turn.py",
     "tests/homework/test_blind.py",
+    "tests/homework/test_proofs.py",
     "tests/setup/test_wheel.py",
+    "tests/kernels/test_windows.py",
+    "tests/model/test_trace.py",
     "tests/model/test_new_variant.py",
+    "tests/kernels/test_gpu_bench.py",
+    "tests/lab/test_own_class.py",
+    "tests/lab/test_speed.py",
     "tests/homework/test_card.py",
     "tests/kernels/test_compiled.py",
-    "tests/homework/test_turn.py",
     "tests/setup/test_commands.py",
     "tests/setup/test_rules.py",
-    "tests/notebooks/test_goes_on.py",  # once the executed course has left its runs
 )
 
 
