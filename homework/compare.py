@@ -80,13 +80,20 @@ def compare(answer, expected, dtype, hidden=True, like=None, near=None):
         if not far.any() and dtype == "float64" and rounded(got, wanted):
             return f"{which}asked in float64, you calculated in float32: keep the inputs' dtype"
         if far.any():
-            place = tuple(int(x) for x in np.argwhere(far)[0])
-            numbers = "" if hidden else both(wanted[place], got.astype("f8")[place])
-            if not wanted.ndim:
-                return f"{which}wrong number{numbers and ': '}{numbers}"
-            numbers = numbers and f", first at {list(place)}: {numbers}"
-            return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{numbers})"
+            return which + where_far(got, wanted, far, hidden)
     return ""
+
+
+def where_far(got, wanted, far, hidden):
+    """How many numbers are wrong, and unless they are hidden the first of them."""
+    told = ""
+    if not hidden:
+        place = tuple(int(x) for x in np.argwhere(far)[0])
+        told = both(wanted[place], got.astype("f8")[place])
+    if not wanted.ndim:
+        return f"wrong number{told and ': '}{told}"
+    told = told and f", first at {list(place)}: {told}"
+    return f"right shape, wrong numbers ({int(far.sum())} of {far.size}{told})"
 
 
 def too_far(got, wanted, kinds):

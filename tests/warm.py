@@ -113,8 +113,9 @@ assert not [name for name in sys.modules if name.startswith("triton")]
 KERNELS = """
 import contextlib, gc, json, os, select, socket, threading, traceback
 from ipykernel import kernelapp
-import IPython, matplotlib_inline.backend_inline
+import IPython, ipykernel.debugger, matplotlib_inline.backend_inline
 import pandas, scipy.optimize, scipy.stats  # of whatever reads our records: three CPU seconds
+import torch.distributed.fsdp  # half of what an optimizer's first step loads
 gc.collect()
 gc.freeze()
 

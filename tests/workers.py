@@ -17,7 +17,7 @@ GIGABYTES = 2  # of memory for a worker, with the notebooks or the browser that 
 # unit: the files, or folders, that share what is there once
 TOGETHER = {
     "the executed course": (  # and the kernel that is forked: it takes six seconds to start
-        *(f"tests/notebooks/test_{n}.py" for n in "course questions runner second_text".split()),
+        *(f"tests/notebooks/test_{n}.py" for n in "course questions runner".split()),
         "tests/setup/test_warm.py",
         "tests/slides/",
     ),

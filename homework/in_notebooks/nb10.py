@@ -156,12 +156,12 @@ hint: (2 streams where the word begins with own, else 1) * kv_width * number, an
 
 def without_windows(r):
     batch = int(r.integers(2, 9))
-    return batch * int(r.integers(1000, 9000)), batch, [None] * int(r.integers(2, 6))
+    return batch * int(r.integers(200, 1800)), batch, [None] * int(r.integers(2, 6))
 
 
 def with_windows(r):
-    vocabulary = 1 + 35 * int(r.integers(250, 1200))  # never equal to the rows of 5 or 7 texts
-    batch, window = int(r.choice([5, 7])), 64 * int(r.integers(2, 9))
+    vocabulary = 1 + 35 * int(r.integers(50, 240))  # never equal to the rows of 5 or 7 texts
+    batch, window = int(r.choice([5, 7])), 16 * int(r.integers(2, 9))
     return vocabulary, batch, [window, window, None, window][: r.integers(3, 5)]
 
 

@@ -18,7 +18,7 @@ from homework.mistakes import lost, written
 from minimal.gpt import GPT, Layer
 from minimal.kernels import tiles
 
-SEEDS = [marking.PUBLIC, 1, 987654321]
+SEEDS = [marking.PUBLIC, 987654321]  # a notebook asks with the first alone
 IN_NOTEBOOKS = sorted(path.stem for path in (marking.HERE / "in_notebooks").glob("nb*.py"))
 ALL = [(unit, name) for unit in IN_NOTEBOOKS for name in turn.unit_of(unit).exercises]
 exercises = pytest.mark.parametrize("unit, name", ALL, ids=[f"{u}-{n}" for u, n in ALL])

@@ -68,7 +68,7 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
         *("bandwidth", "decode", "decode", "forward", "forward", "backward", "backward"),
-        *("documents", *["table"] * len(gpu.HOTTEST), "train", "train", "wide"),
+        *("documents", "table", "table", "train", "train", "wide"),
     ]
     assert [
         (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[-3:-1]
@@ -98,11 +98,11 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     assert {"sum_by_token_us", "embedding_us", "atomics_us", "floor_us"} <= rows[8].keys()
     assert rows[8]["hottest"] < rows[-4]["hottest"] == 1
     trained = {"chosen_us", "compiled_us", "joined_us", "eager_us"}
-    assert all(trained <= row.keys() and row["compiled_over_best"] > 0 for row in rows[8:14])
+    assert all(trained <= row.keys() and row["compiled_over_best"] > 0 for row in rows[8:10])
 
     # Every backend by its name, and what training takes beside the best of them.
     assert {"rows_and_sdpa FLASH_ATTENTION", "rows_and_chosen"} <= rows[5]["each_us"].keys()
-    assert all(row["chosen_over_best"] > 0 for row in rows[3:7] + rows[8:14])
+    assert all(row["chosen_over_best"] > 0 for row in rows[3:7] + rows[8:10])
     ways = {"sdpa FLASH_ATTENTION", "sdpa MATH"}
     assert rows[7]["forward_us"].keys() == rows[7]["backward_us"].keys() == ways
 
@@ -118,6 +118,7 @@ def tried_out(gpu, **more):
         wide=[(1, 70, 2, 2, 32)],
         trained=[(1, 40, 2, 2, 32), (1, 40, 2, 2, 32, 9)],
         texts=[(2, 40, 4, 2, 32, 12)],
+        hottest=(0.0, 1.0),
         buffers=dict(small=1 << 13, large=1 << 13, programs=2),
         models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False),
     )

@@ -174,7 +174,7 @@ def test_what_a_token_reads_is_counted_on_the_tensors_that_it_reads():
 @pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa"))
 def test_no_step_copies_the_cache(plan):
     """Buffers stay where they are, and nothing as large as one layer's keys is laid out."""
-    text = generation.Text(plan, "tiny", 20000, 2)
+    text = generation.Text(plan, "tiny", 5000, 2)
     text()
     before = {name: rows.data_ptr() for name, rows in text.cache.kept.items()}
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:

@@ -2,12 +2,17 @@
 a promise to every answer that its check calls right.
 
 The answers are the right ones of blind.txt, and the course's own as lists of plain numbers, cut off
-from their gradients. A notebook runs in a process of its own, twice: every exercise is answered by
-the first of its list, then by plain numbers. What runs are the exercises, the cells that use an
-answer or what is made of it, and the cells that these need. An answer may be refused instead, with
-the sentence about gradients. EVERY_ANSWER=1 takes the whole list, one answer at a time: at every
-exercise a fork takes it in the learner's place and runs what comes after. That takes ten minutes,
-and says whose fault it is.
+from their gradients. A notebook runs in a process of its own, and every exercise is answered twice:
+by the first of its list, then by plain numbers. With these the notebook goes on, since they are the
+farthest from the course's own; where they are refused, with the sentence about gradients, it goes
+on with the first of the list. What runs are the exercises, the cells that use an answer or what is
+made of it, and the cells that these need. EVERY_ANSWER=1 takes the whole list, one answer at a
+time: at every exercise a fork takes it in the learner's place and runs what comes after. That takes
+ten minutes, and says whose fault it is.
+
+Four notebooks read English meanwhile, `manual`, which comes with Python, and all of their cells
+run. What they print about their text must follow from it: their checks hold, and no cell names a
+text that was not read.
 
 Left out are 11a and 11b, whose answers are kernels: they store what they store, and are handed on
 as they are (tests/kernels/test_notebook_kernels.py). So are cells that an answer does not reach,
@@ -18,10 +23,12 @@ not painted), and every profile but smoke.
 import ast
 import builtins
 import os
+import re
 import resource
 import symtable
 import textwrap
 
+import nbformat
 import pytest
 import torch
 
@@ -37,7 +44,11 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="every answer runs in a fork"),
 ]
 FIRST, BARE = "answer 1", "lists without a gradient"
+HANDED_ON = "The notebook goes on with yours."
 PATHS = [path for path in run.chosen([]) if not path.stem.startswith("11")]
+# what tokens cost, what layers do to words, what weights and rows are read to mean
+ENGLISH = ("00_start_here", "03_inside", "06_value_embeddings", "09_thirteen_rows")
+ABOUT_OTHERS = re.compile(r"recorded|thirteen_rows|novel|set MINIMAL_DATA|Limitations:", re.I)
 
 
 # ---- which cells use an answer -------------------------------------------------------------------
@@ -110,34 +121,43 @@ def test_cells_that_use_an_answer_are_found_with_what_they_need():
 
 
 class Answered(Book):
-    """A notebook that a learner answers."""
+    """A notebook that a learner answers. `said`: the lines that its cells have printed."""
+
+    def __init__(self, path, every_cell=False, **parameters):
+        super().__init__(path, **parameters)
+        self.every_cell, self.said = every_cell, []
 
     def together(self):
-        """{the first answers, or those of plain numbers: "" or what stopped the notebook}. What
-        comes before the first exercise, and the course's own answers, are theirs together."""
-        asked = [turn_of(cell) for cell in self.cells]
+        """({exercise: "" or what stopped the notebook after its answer}, the lines printed). Every
+        exercise is answered in one run."""
+        asked, found = [turn_of(cell) for cell in self.cells], {}
         sources = [cell.source for cell in self.cells]
-        places = reached(sources, *(name for _, name in filter(None, asked)))
-        for unit, name in filter(None, asked):
-            turn.prepare(turn.exercise_of(unit, name))
-        while not asked[places[0]]:
-            cell = self.cells[places.pop(0)]
-            self.run(cell.source, cell.id)
-        by = lambda which: warm.in_a_fork(lambda: self.all_by(which, asked, places))
-        return {which: by(which) for which in (FIRST, BARE)}
-
-    def all_by(self, which, asked, places):
-        """Every exercise is answered at once."""
-        for at in places:
+        using = reached(sources, *(name for _, name in filter(None, asked)))
+        name = "before the first"
+        for at in range(len(sources)) if self.every_cell else using:
             if asked[at]:
-                answers(*asked[at])[which](self)
+                name = asked[at][1]
+                found[name] = self.answered(at, *asked[at])
+            elif why := self.tried(self.cells[at])[1]:
+                found[name] = f"{why} (EVERY_ANSWER=1 says which answer it was)"
+                break
+        return found, self.said
+
+    def answered(self, at, unit, name):
+        """'' if the check takes both answers; the second stays, or else the first."""
+        known = answers(unit, name)
+        for which in (FIRST, BARE):
+            known[which](self)
             said, why = self.tried(self.cells[at])
-            if why or (asked[at] and not goes_on(said)):
-                return f"{why or said} (EVERY_ANSWER=1 says which answer it was)"
+            if why or not goes_on(said):
+                return f"{which}: {why or said}"
+        if HANDED_ON not in said:  # refused, and the solution stands in
+            known[FIRST](self)
+            self.tried(self.cells[at])
         return ""
 
     def one_by_one(self):
-        """{(exercise, answer): "" or what stopped the notebook}."""
+        """({(exercise, answer): "" or what stopped the notebook}, the lines printed)."""
         found, asked = {}, [turn_of(cell) for cell in self.cells]
         last = max((at for at, turn in enumerate(asked) if turn), default=-1)
         for at, cell in enumerate(self.cells[: last + 1]):
@@ -146,13 +166,13 @@ class Answered(Book):
                     after = lambda: self.after(at, asked[at][1], define)
                     found[asked[at][1], which] = warm.in_a_fork(after)
             self.run(cell.source, cell.id)
-        return found
+        return found, self.said
 
     def after(self, at, name, define):
         """'' if the notebook runs to its end with this answer, or refuses it with a reason."""
         define(self)
         said = self.run(self.cells[at].source, self.cells[at].id)
-        if "The notebook goes on with yours." not in said:
+        if HANDED_ON not in said:
             return "" if goes_on(said) else said
         later = self.cells[at + 1 :]
         for place in reached([cell.source for cell in later], name):
@@ -163,14 +183,16 @@ class Answered(Book):
     def tried(self, cell):
         """(what a cell printed, what stopped it)."""
         try:
-            return self.run(cell.source, cell.id), ""
+            said = self.run(cell.source, cell.id)
+            self.said += said.splitlines()
+            return said, ""
         except BaseException as error:
             return "", f"{cell.id}: {type(error).__name__}: {error}"
 
 
 def goes_on(said):
     """Did a check hand the answer on, or refuse it for a reason that it gives?"""
-    return "The notebook goes on with yours." in said or handed_on.RIGHT in said
+    return HANDED_ON in said or handed_on.RIGHT in said
 
 
 def turn_of(cell):
@@ -223,10 +245,26 @@ def seconds():
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_what_a_check_calls_right_is_handed_on_and_the_notebook_runs_to_its_end(path, note):
-    before, each = seconds(), "EVERY_ANSWER" in os.environ
-    found = opened(path, Answered.one_by_one if each else Answered.together, Answered)
+def test_what_a_check_calls_right_is_handed_on_and_the_notebook_runs_to_its_end(
+    path, note, monkeypatch
+):
+    monkeypatch.delenv("MINIMAL_DATA", raising=False)
+    before, each, english = seconds(), "EVERY_ANSWER" in os.environ, path.stem in ENGLISH
+    work = Answered.one_by_one if each else Answered.together
+    read = opened(path, work, Answered, **dict(corpus="manual", every_cell=True) if english else {})
+    assert isinstance(read, tuple), read
+    found, said = read
     note("notebooks with a learner's answers", path.stem, f"{len(found)} answers" if each else "")
-    print(f"{path.stem}: {len(found)} runs, {seconds() - before:.0f} CPU seconds")
-    assert isinstance(found, dict), found
+    print(f"{path.stem}: {len(found)} answers, {seconds() - before:.0f} CPU seconds")
     assert {which: why for which, why in found.items() if why} == {}
+    if english and not each:
+        names_its_text(path, said)
+
+
+def names_its_text(path, said):
+    """Some cell says which text was read, or draws its name; and none names another."""
+    drawn = [cell for cell in run.code(nbformat.read(path, 4)) if "figures." in cell.source]
+    named = any(re.search(r"\bbook\b", cell.source) for cell in drawn)
+    assert named or any("manual" in line for line in said), "no cell says which text was read"
+    others = [line for line in said if re.search(r"stdlib|War and Peace", line)]
+    assert [line for line in others if not ABOUT_OTHERS.search(line)] == []

@@ -221,8 +221,9 @@ def table_gradient(bench, B, T, H, G, D, share):
     alone = {name: way for name, way in ways.items() if name in alone}
     taken = bench.seconds(alone)
     # Python needs about as long for a backward pass as the GPU: in a row of them it is ahead
-    often = bench.seconds({(name, ""): partial(again, ways[name, ""]) for name in TRAINED_WAYS})
-    taken |= {name: seconds / AGAIN for name, seconds in often.items()}
+    times = 1 if bench.device == "cpu" else AGAIN
+    often = {(name, ""): partial(again, ways[name, ""], times) for name in TRAINED_WAYS}
+    taken |= {name: seconds / times for name, seconds in bench.seconds(often).items()}
     moved = rows.numel() * rows.element_size() + table.numel() * 4
     floor = moved / bench.memory
     better = min(taken["sum_by_token", ""], taken["embedding", ""])
@@ -242,8 +243,8 @@ def table_gradient(bench, B, T, H, G, D, share):
     )
 
 
-def again(way):
-    for _ in range(AGAIN):
+def again(way, times):
+    for _ in range(times):
         way()
 
 
@@ -303,6 +304,7 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
     # settings, and the file's head
     bench = bench or Bench()
     models, buffers = smaller.get("models", MODELS), smaller.get("buffers", BUFFERS)
+    hottest = smaller.get("hottest", HOTTEST)
     head = results.header(
         "a GPU: bandwidths, gather attention in decode, forward and backward, training steps",
         "make bench PART=gpu",
@@ -327,7 +329,7 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
         forward=[partial(forward, bench, *shape) for shape in trained],
         backward=[partial(backward, bench, *shape) for shape in trained],
         documents=[partial(documents, bench, *shape) for shape in smaller.get("texts", PACKED)],
-        table=[partial(table_gradient, bench, *trained[0][:5], share) for share in HOTTEST],
+        table=[partial(table_gradient, bench, *trained[0][:5], share) for share in hottest],
         train=[partial(train, bench, plan, **how) for plan in plans],
     )
     for part in parts:

@@ -230,7 +230,7 @@ def measure_attention(session):
     if session.dry:
         shape = (1, 24, 2, 2, 32)
         how = dict.fromkeys(("cached", "wide"), [(1, 40, 2, 2, 32)])
-        how |= dict(trained=[shape, (*shape, 9)], texts=[(*shape, 12)])
+        how |= dict(trained=[shape, (*shape, 9)], texts=[(*shape, 12)], hottest=(0.0, 1.0))
         how |= dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
         how |= dict(bench=graphs.Bench("cpu", torch.float32, V=8, rounds=1, layers=1))
     for what in ATTENTION:
