@@ -21,7 +21,7 @@ from tests.homework.mutants import SLIPPED, mutants
 HOMEWORK = Path(marking.__file__).parent
 UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
 SEEDS = [marking.PUBLIC, 1, 987654321]
-STEP = int(os.environ.get("STEP", 3))  # between slips of the reference that are tried
+STEP = int(os.environ.get("STEP", 4))  # between slips of the reference that are tried
 units = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.short)
 
 
