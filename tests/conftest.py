@@ -32,16 +32,16 @@ from tests.workers import (  # noqa: F401 pytest finds its hooks here
 # Seconds a folder may take: what it took in a whole run on two cores, rounded up, so that over its
 # budget means slower than it was; the three short ones have some room.
 BUDGET = dict(
-    setup=155,
-    model=160,
-    training=60,
+    setup=110,
+    model=195,
+    training=50,
     data=30,
-    kernels=135,
+    kernels=110,
     encoder=25,
     tasks=25,
-    lab=125,
-    homework=295,
-    notebooks=330,
+    lab=110,
+    homework=220,
+    notebooks=300,
     slides=360,
 )
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
