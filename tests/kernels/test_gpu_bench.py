@@ -122,7 +122,7 @@ def tried_out(gpu, **more):
         buffers=dict(small=1 << 13, large=1 << 13, programs=2),
         models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False),
     )
-    bench = graphs.Bench("cpu", torch.float32, V=8, rounds=1, layers=1)
+    bench = graphs.Bench("cpu", torch.float32, V=8, rounds=1, layers=1, backwards=1)
     return gpu.everything(bench=bench, **(sizes | more))
 
 

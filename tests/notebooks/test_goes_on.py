@@ -128,8 +128,8 @@ class Answered(Book):
         self.every_cell, self.said = every_cell, []
 
     def together(self):
-        """({exercise: "" or what stopped the notebook after its answer}, the lines printed). Every
-        exercise is answered in one run."""
+        """{exercise: "" or what stopped the notebook after its answer}. Every exercise is answered
+        in one run."""
         asked, found = [turn_of(cell) for cell in self.cells], {}
         sources = [cell.source for cell in self.cells]
         using = reached(sources, *(name for _, name in filter(None, asked)))
@@ -141,7 +141,7 @@ class Answered(Book):
             elif why := self.tried(self.cells[at])[1]:
                 found[name] = f"{why} (EVERY_ANSWER=1 says which answer it was)"
                 break
-        return found, self.said
+        return found
 
     def answered(self, at, unit, name):
         """'' if the check takes both answers; the second stays, or else the first."""
@@ -157,7 +157,7 @@ class Answered(Book):
         return ""
 
     def one_by_one(self):
-        """({(exercise, answer): "" or what stopped the notebook}, the lines printed)."""
+        """{(exercise, answer): "" or what stopped the notebook}."""
         found, asked = {}, [turn_of(cell) for cell in self.cells]
         last = max((at for at, turn in enumerate(asked) if turn), default=-1)
         for at, cell in enumerate(self.cells[: last + 1]):
@@ -166,7 +166,7 @@ class Answered(Book):
                     after = lambda: self.after(at, asked[at][1], define)
                     found[asked[at][1], which] = warm.in_a_fork(after)
             self.run(cell.source, cell.id)
-        return found, self.said
+        return found
 
     def after(self, at, name, define):
         """'' if the notebook runs to its end with this answer, or refuses it with a reason."""
@@ -250,8 +250,9 @@ def test_what_a_check_calls_right_is_handed_on_and_the_notebook_runs_to_its_end(
 ):
     monkeypatch.delenv("MINIMAL_DATA", raising=False)
     before, each, english = seconds(), "EVERY_ANSWER" in os.environ, path.stem in ENGLISH
-    work = Answered.one_by_one if each else Answered.together
-    read = opened(path, work, Answered, **dict(corpus="manual", every_cell=True) if english else {})
+    answered = Answered.one_by_one if each else Answered.together
+    text = dict(corpus="manual", every_cell=True) if english else {}
+    read = opened(path, lambda book: (answered(book), book.said), Answered, **text)
     assert isinstance(read, tuple), read
     found, said = read
     note("notebooks with a learner's answers", path.stem, f"{len(found)} answers" if each else "")

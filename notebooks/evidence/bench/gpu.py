@@ -166,7 +166,7 @@ def backward(bench, B, T, H, G, D, window=0):
 # the further share of one token: none, a text's, and on to nothing but padding
 HOTTEST = (0.0, 0.02, 0.04, 0.08, 0.25, 1.0)
 
-TRAINED_WAYS, AGAIN = ("compiled", "joined", "eager"), 8  # backward passes in one call
+TRAINED_WAYS = ("compiled", "joined", "eager")
 
 
 def heated(ids, share):
@@ -221,9 +221,8 @@ def table_gradient(bench, B, T, H, G, D, share):
     alone = {name: way for name, way in ways.items() if name in alone}
     taken = bench.seconds(alone)
     # Python needs about as long for a backward pass as the GPU: in a row of them it is ahead
-    times = 1 if bench.device == "cpu" else AGAIN
-    often = {(name, ""): partial(again, ways[name, ""], times) for name in TRAINED_WAYS}
-    taken |= {name: seconds / times for name, seconds in bench.seconds(often).items()}
+    often = {(name, ""): partial(again, ways[name, ""], bench.backwards) for name in TRAINED_WAYS}
+    taken |= {name: seconds / bench.backwards for name, seconds in bench.seconds(often).items()}
     moved = rows.numel() * rows.element_size() + table.numel() * 4
     floor = moved / bench.memory
     better = min(taken["sum_by_token", ""], taken["embedding", ""])
@@ -304,7 +303,6 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
     # settings, and the file's head
     bench = bench or Bench()
     models, buffers = smaller.get("models", MODELS), smaller.get("buffers", BUFFERS)
-    hottest = smaller.get("hottest", HOTTEST)
     head = results.header(
         "a GPU: bandwidths, gather attention in decode, forward and backward, training steps",
         "make bench PART=gpu",
@@ -329,7 +327,10 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
         forward=[partial(forward, bench, *shape) for shape in trained],
         backward=[partial(backward, bench, *shape) for shape in trained],
         documents=[partial(documents, bench, *shape) for shape in smaller.get("texts", PACKED)],
-        table=[partial(table_gradient, bench, *trained[0][:5], share) for share in hottest],
+        table=[
+            partial(table_gradient, bench, *trained[0][:5], share)
+            for share in smaller.get("hottest", HOTTEST)
+        ],
         train=[partial(train, bench, plan, **how) for plan in plans],
     )
     for part in parts:

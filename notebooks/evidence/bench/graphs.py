@@ -42,6 +42,7 @@ class Bench(NamedTuple):
     layers: int = (
         10  # in one graph of decode, each with tensors of its own, so that launches are few
     )
+    backwards: int = 8  # passes of a table's gradient in one call
     memory: float = 0.0  # bytes a second
     l2: float = 0.0
 

@@ -232,7 +232,8 @@ def measure_attention(session):
         how = dict.fromkeys(("cached", "wide"), [(1, 40, 2, 2, 32)])
         how |= dict(trained=[shape, (*shape, 9)], texts=[(*shape, 12)], hottest=(0.0, 1.0))
         how |= dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
-        how |= dict(bench=graphs.Bench("cpu", torch.float32, V=8, rounds=1, layers=1))
+        once = dict(rounds=1, layers=1, backwards=1)
+        how |= dict(bench=graphs.Bench("cpu", torch.float32, V=8, **once))
     for what in ATTENTION:
         if session.has("attention", what=what):
             continue
