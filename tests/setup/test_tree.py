@@ -90,9 +90,7 @@ def test_notebooks_and_decks_are_stripped(tree):
 
 
 def test_files_are_small_and_text(published, tree):
-    assert [
-        name for name, text in tree.items() if text is None and not name.endswith(".png")
-    ] == [], "binary files"
+    assert [name for name, text in tree.items() if text is None] == [], "binary files"
     assert [name for name in tree if (published / name).stat().st_size > 1_000_000] == [], (
         "over 1 MB"
     )
