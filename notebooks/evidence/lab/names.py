@@ -72,6 +72,10 @@ SYSTEMS = {
     **{f"upstream-{j}": f"V from the stream that enters layer {j}" for j in (1, 2, 4, 6, 8)},
     "xsa": "XSA, attention less the own value",
     "xsa-x0": "XSA over x0 W_V, all layers",
+    "xsa-v1": "XSA over ResFormer",
+    "xsa-bank": "XSA over tables in the last third",
+    "exo": "ExoFormer's value, V beside one V1 outside the stack",
+    "mudd-stream": "V and streams added past W_V",
 }
 
 
