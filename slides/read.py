@@ -176,7 +176,7 @@ def drawn(markup, name, pictures):
 def table_of(markup):
     """A table of pandas, as forges take one: without styles."""
     table = re.search(r"<table.*</table>", markup, flags=re.S)[0]
-    return re.sub(r'\s*\n\s*| (?:class|border|style)="[^"]*"', "", table)
+    return re.sub(r'\s*\n\s*| (?:class|border|style|id)="[^"]*"', "", table)
 
 
 CELL = re.compile(r'<path d="([^"]*)" clip-path="[^"]*" style="([^"]*)stroke-width: 0.5"/>')

@@ -29,6 +29,7 @@ from evidence.lab import (
 )
 from evidence.lab.asked import grids
 from evidence.lab.comparison import NotRecorded
+from evidence.lab.names import with_names
 from evidence.lab.quantities import quantity
 from evidence.lab.table import at_step
 from minimal.compare import ledger
@@ -290,6 +291,18 @@ def test_every_prediction_is_judged_and_three_of_four_came():
 )
 def test_quantities_of_predictions_are_what_programs_of_their_own_found(name, found):
     assert quantity(name) == pytest.approx(found, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "sentence, told",
+    [
+        ("xsa-v1 over resformer, on code", "XSA over ResFormer ahead of ResFormer, on code"),
+        ("x0-v@8,9,10,11 over gqa, heads 4", "x0 W_V in the top 4 layers ahead of GQA, heads 4"),
+        ("a mixture over xsa-row4 and all layers", "a mixture over xsa-row4 and all layers"),
+    ],
+)
+def test_a_prediction_names_systems_as_the_pages_do(sentence, told):
+    assert with_names(sentence) == told
 
 
 def test_a_prediction_whose_runs_are_not_there_is_undecided():

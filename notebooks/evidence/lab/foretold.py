@@ -16,9 +16,11 @@ A prediction is a table `[[GRID.foretold]]`:
 from dataclasses import dataclass
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from evidence.lab.asked import asked_before, grids
 from evidence.lab.comparison import Lead, NotRecorded, signed
+from evidence.lab.names import with_names
 from evidence.lab.quantities import quantity
 from evidence.lab.table import runs
 from minimal.command import command
@@ -97,8 +99,10 @@ def told(row, came):
 
 def judged(*names):
     """A table of these grids: what was foretold, what came, and what git says of when."""
-    pd.options.display.max_colwidth = None  # whole sentences
-    lines = [{"foretold": row["that"]} | told(row, came) for _, row, came in predictions(*names)]
+    lines = [
+        {"foretold": with_names(row["that"])} | told(row, came)
+        for _, row, came in predictions(*names)
+    ]
     whole = set(runs().grid)
     for grid in (grids()[name] for name in names if grids()[name].cells):
         if grid.name not in whole:
@@ -108,7 +112,11 @@ def judged(*names):
             print(
                 f"{grid.name}: {asked} of its {every} runs were asked for before they were trained"
             )
-    return pd.DataFrame(lines) if lines else None
+    if not lines:
+        return None
+    left = dict(selector="th, td", props="text-align: left")  # sentences, which read from the left
+    table = Styler(pd.DataFrame(lines), cell_ids=False, uuid=names[0])
+    return table.hide().set_table_styles([left])
 
 
 @command("evidence.lab.foretold", __doc__)

@@ -1,5 +1,7 @@
 """What are the systems called, on pages and in pictures? A new one is a line."""
 
+import re
+
 SYSTEMS = {
     "standard": "standard",
     "standard, hidden 416": "standard as large as tables in the last third",
@@ -70,10 +72,29 @@ SYSTEMS = {
     "bov-shared": "Bank of Values, one table for all layers",
     # how deep a value may read
     **{f"upstream-{j}": f"V from the stream that enters layer {j}" for j in (1, 2, 4, 6, 8)},
+    **{
+        f"upstream-{j}@8,9,10,11": f"V from the stream that enters layer {j}, in the top 4 layers"
+        for j in (1, 2, 4, 6, 8)
+    },
+    # the key as the value
+    "gqa": "GQA",
+    "mqa": "MQA",
+    "keys-turned": "the turned key as the value",
+    "keys-turned-gqa": "the turned key as the value, with GQA",
+    "keys-plain": "the plain key as the value",
+    # what is taken out of what is heard
     "xsa": "XSA, attention less the own value",
+    "xsa-learned": "XSA with a learned share",
     "xsa-x0": "XSA over x0 W_V, all layers",
+    "xsa-x0-learned": "XSA with a learned share over x0 W_V",
     "xsa-v1": "XSA over ResFormer",
+    "xsa-v1-learned": "XSA with a learned share over ResFormer",
     "xsa-bank": "XSA over tables in the last third",
+    "xsa-bank-learned": "XSA with a learned share over tables in the last third",
+    # values made of several layers
+    "resformer-learned": "ResFormer, weights learned",
+    "depth-attention": "Depth-Attention",
+    "attnres": "V by attention over what the blocks have added",
     "mudd": "V from a mixture of all streams (MUDD)",
     "exo": "ExoFormer's value, V beside one V1 outside the stack",
     "mudd-stream": "V and streams added past W_V",
@@ -82,3 +103,12 @@ SYSTEMS = {
 
 def name(cell):
     return SYSTEMS.get(cell, cell)
+
+
+def with_names(sentence):
+    """The sentence with each system called as on the pages. "XSA over tables" is a system's name,
+    so "x over y" becomes "x ahead of y"."""
+    longest_first = sorted(SYSTEMS, key=len, reverse=True)
+    plan = rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w@-])"
+    sentence = re.sub(rf"(?<=\w) over (?={plan})", " ahead of ", sentence)
+    return re.sub(plan, lambda found: name(found[0]), sentence)
