@@ -185,7 +185,7 @@ def x0_arrow(c, several):
 def stream_arrow(c, several):
     foot = [(184, 178)] if several else [(176, 178), (176, 164)]
     c.path([(34, 234), (222, 234), (222, 178), *foot], "value")
-    c.text(150, 226, "Xⱼ")
+    c.text(150, 221, "Xⱼ", 12)
     c.box(206, 195, 32, 18, "Wᵥ", "box")
 
 
@@ -220,13 +220,13 @@ def second_stream(c):
 
 def turned_back(c):
     """What is read of turned keys is turned by minus the place of the query."""
-    c.box(118, 69, 36, 18, "R⁻¹", "box")
+    c.box(128, 69, 34, 18, "R⁻¹", "box")
 
 
 def less_own(c):
     """What lies along the own value goes."""
     c.path([(200, 152), (226, 152), (226, 78), (185, 78)], "value")
-    c.text(210, 65, "along v")
+    c.text(212, 66, "along v", 11)
     c.plus(176, 78, sign="−")
 
 
