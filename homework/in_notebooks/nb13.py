@@ -44,7 +44,8 @@ def upstream(streams, n, j, w):
 
 unit.mistakes("""
 takes: easy, 5 minutes
-hint: Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.
+hint: Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3. And what does a
+    | layer do to a stream before W_V reads it?
 hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.
 3 | a layer below j reads its own stream; the one that enters j is not there yet: min(j, n)
     min(j, n) => j
@@ -399,6 +400,9 @@ hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` str
     and: table = 2 => table = 1
     and: mla = 2 => mla = 1
     and: 4 * tokens => tokens
+    keys = 2 => keys = 1
+    and: table = 2 => table = 1
+    and: mla = 2 => mla = 1
 4 | a number takes two bytes in all five; yours takes four
     keys = 2 => keys = 4
     and: table = 2 => table = 4

@@ -297,7 +297,10 @@ def test_quantities_of_predictions_are_what_programs_of_their_own_found(name, fo
     "sentence, told",
     [
         ("xsa-v1 over resformer, on code", "XSA over ResFormer ahead of ResFormer, on code"),
-        ("x0-v@8,9,10,11 over gqa, heads 4", "x0 W_V in the top 4 layers ahead of GQA, heads 4"),
+        (
+            "x0-v@8,9,10,11 over gqa, heads 4",
+            "x0 W_V in the top 4 layers ahead of GQA with 4 heads",
+        ),
         ("a mixture over xsa-row4 and all layers", "a mixture over xsa-row4 and all layers"),
     ],
 )
@@ -305,8 +308,17 @@ def test_a_prediction_names_systems_as_the_pages_do(sentence, told):
     assert with_names(sentence) == told
 
 
-def test_a_prediction_whose_runs_are_not_there_is_undecided():
-    assert foretold.outcome_of(dict(of="lead row99 code tuned", low=0)).where == "undecided"
+def test_surprises_are_what_did_not_come_and_what_changed_our_mind(capsys):
+    shown = foretold.surprises("keys_code", "keys_novel", "xsa_x0_at_its_best_code").data
+    assert "18 of 19 predictions came" in capsys.readouterr().out
+    assert list(shown.came) == ["below the range; its interval overlaps the range", "it did"]
+    assert shown.foretold[1].startswith("our mind changes about XSA over x0 W_V")
+    assert shown.found[1] == "+0.039 (−0.005 to +0.083)"  # the whole interval
+
+
+@pytest.mark.parametrize("of", ["lead row99 code tuned", "ahead-beyond row99 novel"])
+def test_a_prediction_whose_runs_are_not_there_is_undecided(of):
+    assert foretold.outcome_of(dict(of=of, low=0)).where == "undecided"
     with pytest.raises(ValueError, match="wanted one of lead, "):
         foretold.outcome_of(dict(of="leap x0-v code fine", low=0))
 

@@ -16,7 +16,7 @@ from course import figures, records, work
 from evidence import lab
 from evidence.lab import marks, quantities
 from evidence.lab.asked import grids
-from evidence.lab.names import with_names
+from evidence.lab.foretold import sentence
 from notebooks import run
 from tests import warm
 from tests.pictures import shown
@@ -93,8 +93,8 @@ def foretold_in(notebook):
     """What was foretold of the grids that it judges."""
     source = "\n".join(cell.source for cell in run.code(notebook))
     (names,) = re.findall(r"^judged\((.*)\)$", source, re.M)
-    told = [row["that"] for name in re.findall(r'"(\w+)"', names) for row in grids()[name].foretold]
-    return [with_names(one) for one in told]
+    asked = [grids()[name] for name in re.findall(r'"(\w+)"', names)]
+    return [sentence(row) for grid in asked for row in grid.foretold]
 
 
 def test_every_decimal_in_its_prose_carries_a_mark(path):

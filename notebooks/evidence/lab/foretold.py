@@ -20,8 +20,8 @@ from pandas.io.formats.style import Styler
 
 from evidence.lab.asked import asked_before, grids
 from evidence.lab.comparison import Lead, NotRecorded, signed
-from evidence.lab.names import with_names
-from evidence.lab.quantities import quantity
+from evidence.lab.names import name, with_names
+from evidence.lab.quantities import cell, quantity
 from evidence.lab.table import runs
 from minimal.command import command
 
@@ -81,11 +81,22 @@ def predictions(*names):
     """(question, row, Outcome) of every prediction, or those of these grids; one of two texts
     stands once."""
     seen = set()
-    for name in names or grids():
-        for row in grids()[name].foretold:
+    for grid in map(grids().get, names or grids()):
+        for row in grid.foretold:
             if (key := id(row)) not in seen:
                 seen.add(key)
-                yield grids()[name], row, outcome_of(row)
+                yield grid, row, outcome_of(row)
+
+
+def sentence(row):
+    """A prediction as the page says it; of a tuned system some say only of whom it is ahead."""
+    that = with_names(row["that"])
+    first, *systems = str(row["of"]).split()
+    if first not in ("lead", "low", "ahead-at-best"):
+        return that
+    if (start := that.split()[0]) in ("ahead", "behind"):
+        return f"{name(cell(systems[0 if start == 'ahead' else 2]))}, tuned: {that}"
+    return that.replace("our mind changes: ", f"our mind changes about {name(cell(systems[0]))}: ")
 
 
 def told(row, came):
@@ -93,18 +104,36 @@ def told(row, came):
     if came.where == UNDECIDED:
         return dict(came="not yet recorded", found="")
     mind = f"it {'did' if came.where == INSIDE else 'did not'}" if row.get("mind") else str(came)
-    number = signed(came.found) if isinstance(came.found, float) else came.found
+    found = came.found
+    if isinstance(row["of"], str) and row["of"].startswith("low "):  # the whole interval says more
+        found = quantity(row["of"].replace("low ", "lead ", 1))
+    number = signed(found) if isinstance(found, float) else found
     return dict(came=mind, found=f"{number} {row.get('unit', '')}".strip())
 
 
 def judged(*names):
     """A table of these grids: what was foretold, what came, and what git says of when."""
-    lines = [
-        {"foretold": with_names(row["that"])} | told(row, came)
-        for _, row, came in predictions(*names)
-    ]
+    say_when(*names)
+    return table(predictions(*names))
+
+
+def surprises(*names):
+    """The same in short: how many came, and a table of those that did not, or that changed our
+    mind."""
+    say_when(*names)
+    found = [(grid, row, came) for grid, row, came in predictions(*names)]
+    plain = [came for _, row, came in found if not row.get("mind")]
+    inside = sum(came.where == INSIDE for came in plain)
+    print(
+        f"{inside} of {len(plain)} predictions came inside their range, by the means of the seeds"
+    )
+    return table(one for one in found if bool(one[1].get("mind")) == (one[2].where == INSIDE))
+
+
+def say_when(*names):
+    """Whether each grid is recorded, and whether its runs were asked for before."""
     whole = set(runs().grid)
-    for grid in (grids()[name] for name in names if grids()[name].cells):
+    for grid in filter(lambda grid: grid.cells, map(grids().get, names)):
         if grid.name not in whole:
             print(f"{grid.name}: registered, not yet recorded")
         elif when := asked_before(grid):
@@ -112,11 +141,15 @@ def judged(*names):
             print(
                 f"{grid.name}: {asked} of its {every} runs were asked for before they were trained"
             )
+
+
+def table(found):
+    """Predictions as a table of sentences, which read from the left."""
+    lines = [{"foretold": sentence(row)} | told(row, came) for _, row, came in found]
     if not lines:
         return None
-    left = dict(selector="th, td", props="text-align: left")  # sentences, which read from the left
-    table = Styler(pd.DataFrame(lines), cell_ids=False, uuid=names[0])
-    return table.hide().set_table_styles([left])
+    left = dict(selector="th, td", props="text-align: left")
+    return Styler(pd.DataFrame(lines), cell_ids=False).hide().set_table_styles([left])
 
 
 @command("evidence.lab.foretold", __doc__)

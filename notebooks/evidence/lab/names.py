@@ -111,4 +111,5 @@ def with_names(sentence):
     longest_first = sorted(SYSTEMS, key=len, reverse=True)
     plan = rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w@-])"
     sentence = re.sub(rf"(?<=\w) over (?={plan})", " ahead of ", sentence)
+    sentence = re.sub(r", heads (\d+)", r" with \1 heads", sentence)
     return re.sub(plan, lambda found: name(found[0]), sentence)

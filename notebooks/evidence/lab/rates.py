@@ -35,38 +35,43 @@ def means(runs, text, grids=COARSE):
     return tried(runs, text, grids).groupby(["at", "plan"], sort=False).loss.mean().unstack("plan")
 
 
-def chosen(runs, text, plan):
-    found = means(runs, text)
+def means_of(runs, text, plan, grids=COARSE):
+    """The means of one system, a row a choice."""
+    found = means(runs, text, grids)
     if plan not in found:
         raise NotRecorded(
             f"wanted runs of {plan} on {text} that tried rates, got none: ask for them in a grid "
             f'"tuning_…" with rates = "tried", and record it whole'
         )
-    return found[plan].idxmin()
+    return found[plan].dropna()
+
+
+def chosen(runs, text, plan):
+    return means_of(runs, text, plan).idxmin()
 
 
 def gain_of_tuning(runs, text, plan):
     """How far a system's best mean is ahead of its own at the recipe's rates."""
-    found = means(runs, text)[plan]
+    found = means_of(runs, text, plan)
     return float(found["the recipe's"] - found.min())
 
 
 def at_rate(runs, text, plan, *at):
     """How far a system is ahead at other rates, "matrices x 2", of itself at the recipe's."""
-    found = means(runs, text)[plan]
+    found = means_of(runs, text, plan)
     return float(found["the recipe's"] - found[" ".join(at)])
 
 
 def ahead_beyond(runs, text, plan):
     """How far one rate beyond the last is ahead of the best of those that were tried first."""
-    further = means(runs, text, BEYOND)[plan].dropna().item()
-    return float(means(runs, text)[plan].min() - further)
+    further = means_of(runs, text, plan, BEYOND).item()
+    return float(means_of(runs, text, plan).min() - further)
 
 
 def ahead_finer(runs, text, plan, times):
     """How far half a step to one side, 0.707, is ahead of a system's choice."""
-    finer = means(runs, text, FINER)[plan][f"matrices x {times}"]
-    return float(means(runs, text)[plan].min() - finer)
+    finer = means_of(runs, text, plan, FINER)[f"matrices x {times}"]
+    return float(means_of(runs, text, plan).min() - finer)
 
 
 def choosers(runs, text, *at):
