@@ -74,6 +74,7 @@ SYSTEMS = {
     "xsa-x0": "XSA over x0 W_V, all layers",
     "xsa-v1": "XSA over ResFormer",
     "xsa-bank": "XSA over tables in the last third",
+    "mudd": "V from a mixture of all streams (MUDD)",
     "exo": "ExoFormer's value, V beside one V1 outside the stack",
     "mudd-stream": "V and streams added past W_V",
 }
