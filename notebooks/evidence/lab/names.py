@@ -96,8 +96,8 @@ SYSTEMS = {
     "depth-attention": "Depth-Attention",
     "attnres": "V by attention over what the blocks have added",
     "mudd": "V from a mixture of all streams (MUDD)",
-    "exo": "ExoFormer's value, V beside one V1 outside the stack",
-    "mudd-stream": "V and streams added past W_V",
+    "exo": "ExoFormer, one V1 outside the stack",
+    "mudd-stream": "streams added to V past W_V",
 }
 
 
