@@ -25,7 +25,7 @@ def exclusive(y, v):
 def bigram_slots(ids, a, b, c, rows):
     here = ids + 1  # (B, T)
     before = F.pad(here, (1, 0))[:, :-1]  # (B, T): 0 where nothing stands before
-    prime = 2**31 - 1  # mod after each product: the sum of three could pass 2^63
+    prime = 2**31 - 1  # mod after each product: with three ids a sum could pass 2^63
     return (a * here % prime + b * before % prime + c) % prime % rows
 
 
