@@ -21,7 +21,7 @@ from pandas.io.formats.style import Styler
 from evidence.lab.asked import asked_before, grids
 from evidence.lab.comparison import Lead, NotRecorded, signed
 from evidence.lab.names import name, with_names
-from evidence.lab.quantities import cell, quantity
+from evidence.lab.quantities import asked_for, quantity
 from evidence.lab.table import runs
 from minimal.command import command
 
@@ -81,7 +81,7 @@ def predictions(*names):
     """(question, row, Outcome) of every prediction, or those of these grids; one of two texts
     stands once."""
     seen = set()
-    for grid in map(grids().get, names or grids()):
+    for grid in [grids()[asked] for asked in names or grids()]:
         for row in grid.foretold:
             if (key := id(row)) not in seen:
                 seen.add(key)
@@ -91,12 +91,13 @@ def predictions(*names):
 def sentence(row):
     """A prediction as the page says it; of a tuned system some say only of whom it is ahead."""
     that = with_names(row["that"])
-    first, *systems = str(row["of"]).split()
+    first, *words = str(row["of"]).split()
     if first not in ("lead", "low", "ahead-at-best"):
         return that
+    (system, *_), over, _ = asked_for(words)
     if (start := that.split()[0]) in ("ahead", "behind"):
-        return f"{name(cell(systems[0 if start == 'ahead' else 2]))}, tuned: {that}"
-    return that.replace("our mind changes: ", f"our mind changes about {name(cell(systems[0]))}: ")
+        return f"{name(system if start == 'ahead' else over)}, tuned: {that}"
+    return that.replace("our mind changes: ", f"our mind changes about {name(system)}: ")
 
 
 def told(row, came):
@@ -121,19 +122,19 @@ def surprises(*names):
     """The same in short: how many came, and a table of those that did not, or that changed our
     mind."""
     say_when(*names)
-    found = [(grid, row, came) for grid, row, came in predictions(*names)]
-    plain = [came for _, row, came in found if not row.get("mind")]
-    inside = sum(came.where == INSIDE for came in plain)
-    print(
-        f"{inside} of {len(plain)} predictions came inside their range, by the means of the seeds"
-    )
-    return table(one for one in found if bool(one[1].get("mind")) == (one[2].where == INSIDE))
+    found = list(predictions(*names))
+    plain = [one for one in found if not one[1].get("mind")]
+    missed = [one for one in plain if one[2].where != INSIDE]
+    minds = [one for one in found if one[1].get("mind") and one[2].where == INSIDE]
+    came = f"{len(plain) - len(missed)} of {len(plain)} predictions came"
+    print(f"{came} inside their range, by the means of the seeds")
+    return table(missed + minds)
 
 
 def say_when(*names):
     """Whether each grid is recorded, and whether its runs were asked for before."""
     whole = set(runs().grid)
-    for grid in filter(lambda grid: grid.cells, map(grids().get, names)):
+    for grid in [grids()[asked] for asked in names if grids()[asked].cells]:
         if grid.name not in whole:
             print(f"{grid.name}: registered, not yet recorded")
         elif when := asked_before(grid):

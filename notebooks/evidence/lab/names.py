@@ -101,6 +101,10 @@ SYSTEMS = {
 }
 
 
+# The name of a system within a sentence: the longest first, and none within a longer word
+PLAN = rf"(?<![\w-])({'|'.join(map(re.escape, sorted(SYSTEMS, key=len, reverse=True)))})(?![\w@-])"
+
+
 def name(cell):
     return SYSTEMS.get(cell, cell)
 
@@ -108,8 +112,6 @@ def name(cell):
 def with_names(sentence):
     """The sentence with each system called as on the pages. "XSA over tables" is a system's name,
     so "x over y" becomes "x ahead of y"."""
-    longest_first = sorted(SYSTEMS, key=len, reverse=True)
-    plan = rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w@-])"
-    sentence = re.sub(rf"(?<=\w) over (?={plan})", " ahead of ", sentence)
+    sentence = re.sub(rf"(?<=\w) over (?={PLAN})", " ahead of ", sentence)
     sentence = re.sub(r", heads (\d+)", r" with \1 heads", sentence)
-    return re.sub(plan, lambda found: name(found[0]), sentence)
+    return re.sub(PLAN, lambda found: name(found[0]), sentence)
