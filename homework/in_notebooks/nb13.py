@@ -129,6 +129,11 @@ hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, No
     cos[:, None], sin[:, None] => sin[:, None], cos[:, None]
 4 | the halves of your rows have changed places
     [first, second] => [second, first]
+4 | you turned back twice: each key was turned once
+    cos[:, None], sin[:, None] => (cos**2 - sin**2)[:, None], (2 * cos * sin)[:, None]
+4 | to turn back, sin alone changes its sign: cos keeps it
+    cos[:, None], sin[:, None] => -cos[:, None], -sin[:, None]
+    cos[:, None], sin[:, None] => -cos[:, None], sin[:, None]
 4 | a holds weights already: no softmax is asked for
     a, k) => softmax(a), k)
 4 | every head has weights of its own: you averaged them, or took one head's

@@ -157,7 +157,7 @@ def table(found):
 def main(parser, argv):
     parser.parse_args(argv)
     for grid, row, came in predictions():
-        print(f"{grid.name:28}{row['that']}: {came}")
+        print(f"{grid.name:32}{row['that']}: {came}")
 
 
 if __name__ == "__main__":
