@@ -156,8 +156,9 @@ def table(found):
 @command("evidence.lab.foretold", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
+    width = max(map(len, grids()))
     for grid, row, came in predictions():
-        print(f"{grid.name:32}{row['that']}: {came}")
+        print(f"{grid.name:{width}}  {row['that']}: {came}")
 
 
 if __name__ == "__main__":
