@@ -292,8 +292,8 @@ hint: First make half as many heads as v1 has out of v, then one torch.cat with 
     | along the head dimension.
 after: The upper half of the heads is the first layer's, where it is cached already, and the lower
     | half shares fewer heads: two ways of saving that multiply, as GQA and SVFormer do. In the
-    | package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review and
-    | abstract, so the order of the heads is our reading.
+    | package the first is minimal/model/values.py: Heads. Where SkipV1Former's paper adds GQA, it
+    | groups both halves (2510.16807, Section 5.2).
 8 | that is notebook 05's line, which borrows as many heads as are missing: here each of the layer's
   | own heads serves several, and only the upper half is borrowed
     => np.concatenate([v, v1[:, :, v.shape[2] :]], 2)

@@ -309,7 +309,7 @@ class GateOfBoth(Gate):
 
 
 class Heads(Source):
-    """Half of the heads from x, half of layer j's (SkipV1Former, taught from its review)."""
+    """Half of the heads from x, half of layer j's (SkipV1Former, 2510.16807)."""
 
     mark = "mix"
 

@@ -164,3 +164,16 @@ def test_half_of_the_first_layers_values_saves_nearly_a_quarter_of_the_cache(lay
     saved = 1 - kept["skipv1"] / kept["standard"]
     assert saved == pytest.approx(0.25 * (layers - 1) / layers)
     assert saved > 0.2
+
+
+def test_skipv1formers_latent_cache_halves_the_first_layer_too():
+    """Its Table 2, bytes a token: grouped heads as its rule says, the latent not."""
+    layers, width, number = 24, 512, 4  # eight groups of 64
+    keys = layers * width * number
+    assert 2 * keys == 98_304
+    assert keys + (width + (layers - 1) * width // 2) * number == 74_752
+    latent, turned, number = 256, 32, 2  # d_c and d_R
+    assert layers * (latent + turned) * number == 13_824
+    halved = (latent // 2 + turned) * number
+    assert layers * halved == 7_680  # as printed
+    assert (latent + turned) * number + (layers - 1) * halved == 7_936  # the first layer whole
