@@ -26,6 +26,7 @@ REPOSITORIES = {
     "Value-Residual-Learning": "Zcchill/Value-Residual-Learning, commit 95652f6",
     "karpathy-nanochat": "karpathy/nanochat, commit 92d63d4",
     "MUDDFormer": "Caiyun-AI/MUDDFormer, commit fc067b2",
+    "ExoFormer": "jon123boss/ExoFormer, commit 1f08c67",
 }
 
 
@@ -203,6 +204,9 @@ REGISTRY = dict(
         "bov-half": "gpt_base_v_from_value_emb_learn_second_half",
         "bov-gqa": "gpt_base_v_from_value_emb_learn",
         "x0-detach": dict(v_from_x0=True, learn_init_coeffs=True, detach_init_value=True),
+        "x0-v": dict(v_from_x0=True, on_every_layer=True),
+        "xsa": dict(v_exclude_self=True, on_every_layer=True),
+        "xsa-x0": dict(v_exclude_self=True, v_from_x0=True, on_every_layer=True),
     },
 )
 

@@ -8,6 +8,7 @@ its tests:
     Value-Residual-Learning   Zcchill/Value-Residual-Learning, commit 95652f6
     karpathy-nanochat         karpathy/nanochat, commit 92d63d4
     MUDDFormer                Caiyun-AI/MUDDFormer, commit fc067b2
+    ExoFormer                 jon123boss/ExoFormer, commit 1f08c67
 No line of theirs is kept here. With `pytest -s` every comparison prints its largest difference.
 """
 
@@ -20,13 +21,21 @@ import torch.nn.functional as F
 
 from minimal.generate import context_windows
 from minimal.model.count import count
+from minimal.model.depth import Anchor
 from minimal.model.residual import DenseFormer
 from minimal.model.tape import Tape
 from minimal.training.optim import Optimizer, carried, rows_by_name
 from minimal.training.recipes import RECIPES
 from minimal.variants import build, skeleton
 from tests.model import official
-from tests.model.official import REGISTRY, bank_of_values, checkout, their_optimizer, trainer
+from tests.model.official import (
+    REGISTRY,
+    bank_of_values,
+    checkout,
+    imported,
+    their_optimizer,
+    trainer,
+)
 
 pytestmark = pytest.mark.official
 
@@ -509,3 +518,50 @@ def test_the_dynamic_mixture_equals_muddformers_code(at):
     for ours, public in pairs:
         torch.testing.assert_close(ours.weight.grad, public.weight.grad, atol=1e-4, rtol=1e-3)
     torch.testing.assert_close(source.fixed.value.grad, fixed.grad, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_the_anchored_value_equals_exoformers_code(at):
+    """Theirs mixes queries, keys and gates, too; here the values alone. One token hears itself, so
+    what their attention gives is the value."""
+    public = imported(checkout("ExoFormer"), "model")
+    model = awake("exo")
+    config, source = model.config, model.blocks[at].attention.value
+    other = public.OBPM(
+        public.ModelConfig(
+            vocab_size=97, n_layer=at + 1, n_head=config.heads, n_embd=config.width,
+            rmsnorm_eps=torch.finfo(torch.float32).eps, residual_mode="scalar",
+            query_res_enabled=False, key_res_enabled=False, gate_res_enabled=False,
+            gated_attention_enabled=False, dynamic_mixing_enabled=False,
+        )
+    )  # fmt: skip
+    theirs, width = other.transformer.layers[at].attn, config.width
+    anchor = next(piece for piece in model.streams if isinstance(piece, Anchor))
+    with torch.no_grad():
+        theirs.c_attn.weight[2 * width :] = source.x.project.weight
+        theirs.c_proj.weight.copy_(torch.eye(width))
+        other.anchor_proj.weight[2 * width :] = anchor.project.weight
+        theirs.lambda_v1.copy_(source.b())
+        theirs.lambda_v2.copy_(source.a())
+    g = torch.Generator().manual_seed(2)
+    x0, h, push = (torch.randn(9, 1, width, generator=g) for _ in range(3))
+    tape = Tape(torch.zeros(9, 1, dtype=torch.long), {})
+    tape.streams = [x0]
+    anchor.enter(x0, 0, tape)
+    mine = source.rows(h, at, tape).flatten(2)
+    their_anchor = other._compute_decoupled_anchors(x0)[2]
+    values = theirs(h, v_anc=their_anchor)
+    gap = (mine - values).abs().max().item()
+    print(f"exo, layer {at}: values differ by {gap:.1e}")
+    assert gap < 1e-5 and mine.std() > 0.3
+    (mine * push).sum().backward()
+    (values * push).sum().backward()
+    pairs = [
+        (source.x.project.weight.grad, theirs.c_attn.weight.grad[2 * width :]),
+        (anchor.project.weight.grad, other.anchor_proj.weight.grad[2 * width :]),
+        (source.a.value.grad, theirs.lambda_v2.grad),
+        (source.b.value.grad, theirs.lambda_v1.grad),
+    ]
+    for ours, public_grad in pairs:
+        assert ours.abs().max() > 0
+        torch.testing.assert_close(ours, public_grad, atol=1e-4, rtol=1e-3)
