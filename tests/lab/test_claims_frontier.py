@@ -168,10 +168,14 @@ def test_half_of_the_first_layers_values_saves_nearly_a_quarter_of_the_cache(lay
 
 def test_skipv1formers_latent_cache_halves_the_first_layer_too():
     """Its Table 2, bytes a token: grouped heads as its rule says, the latent not."""
-    layers, width, number = 24, 512, 4  # eight groups of 64
-    keys = layers * width * number
-    assert 2 * keys == 98_304
-    assert keys + (width + (layers - 1) * width // 2) * number == 74_752
+    layers = 24
+    sizes = dict(layers=layers, width=1024, heads=16, groups=8)
+    standard, skipv1 = (
+        count(skeleton(plan, "d12", **sizes))["cache_bytes_per_token"]  # two bytes a number
+        for plan in ("gqa", "skipv1")
+    )
+    assert 2 * standard == 98_304  # theirs take four
+    assert 2 * skipv1 == 74_752
     latent, turned, number = 256, 32, 2  # d_c and d_R
     assert layers * (latent + turned) * number == 13_824
     halved = (latent // 2 + turned) * number

@@ -74,12 +74,12 @@ def executed(file, start, end, **names):
 
 @dataclass
 class Pair:
-    """One parameter of ours and its place in theirs: a whole tensor, or its entry `at`."""
+    """One parameter of ours and its place in theirs: a whole tensor, or its entry or rows `at`."""
 
     name: str
     ours: nn.Parameter
     whole: nn.Parameter
-    at: int | None = None
+    at: int | slice | None = None
     sign: torch.Tensor | float = 1.0  # their convention, where it differs by signs
 
     def seen(self, tensor):

@@ -30,6 +30,7 @@ from minimal.variants import build, skeleton
 from tests.model import official
 from tests.model.official import (
     REGISTRY,
+    Pair,
     bank_of_values,
     checkout,
     imported,
@@ -491,6 +492,19 @@ def test_llama_plans_equal_resformers_code(plan, layers):
     agree(pairs, model(x), logits, model.loss(x, y), other_loss, f"llama {plan}")
 
 
+def part_agrees(pairs, mine, theirs, what):
+    """One part of a layer: what it puts out, and the gradients of its parameters."""
+    push = torch.randn(mine.shape, generator=torch.Generator().manual_seed(3))
+    (mine * push).sum().backward()
+    (theirs * push).sum().backward()
+    gap = (mine - theirs).abs().max().item()
+    print(f"{what} differ by {gap:.1e}")
+    assert gap < 1e-5 and mine.std() > 0.3
+    for pair in pairs:
+        assert pair.ours.grad.abs().max() > 0
+        torch.testing.assert_close(pair.ours.grad, pair.seen(pair.whole.grad), atol=1e-4, rtol=1e-3)
+
+
 @pytest.mark.parametrize("at", [1, 2, 5])
 def test_the_dynamic_mixture_equals_muddformers_code(at):
     """Behind block at - 1 theirs mixes at + 1 streams; ours mixes them in front of block at."""
@@ -498,26 +512,21 @@ def test_the_dynamic_mixture_equals_muddformers_code(at):
     model = awake("mudd")
     source = model.blocks[at].attention.value
     other = official.mudd(file, 48, at - 1)
-    fixed = source.fixed.value.detach().clone().requires_grad_()
-    with torch.no_grad():
-        other.w1.weight.copy_(source.first.weight)
-        other.w2.weight.copy_(source.second.weight)
+    fixed = torch.zeros_like(source.fixed.value).requires_grad_()
+    pairs = [
+        Pair("first", source.first.weight, other.w1.weight),
+        Pair("second", source.second.weight, other.w2.weight),
+        Pair("fixed", source.fixed.value, fixed),
+    ]
+    for pair in pairs:
+        pair.put()
     g = torch.Generator().manual_seed(2)
     streams = [torch.randn(2, 9, 48, generator=g) for _ in range(at + 1)]
     tape = Tape(torch.zeros(2, 9, dtype=torch.long), {})
     tape.streams = streams
     mine = torch.einsum("btcn,btn->btc", torch.stack(streams, -1), source.shares(tape))
     theirs = other.layer_mix(streams, other(streams[-1]) + fixed)[0]
-    push = torch.randn(mine.shape, generator=g)
-    (mine * push).sum().backward()
-    (theirs * push).sum().backward()
-    gap = (mine - theirs).abs().max().item()
-    print(f"mudd, layer {at}: mixtures differ by {gap:.1e}")
-    assert gap < 1e-5 and mine.std() > 0.3
-    pairs = [(source.first, other.w1), (source.second, other.w2)]
-    for ours, public in pairs:
-        torch.testing.assert_close(ours.weight.grad, public.weight.grad, atol=1e-4, rtol=1e-3)
-    torch.testing.assert_close(source.fixed.value.grad, fixed.grad, atol=1e-4, rtol=1e-3)
+    part_agrees(pairs, mine, theirs, f"mudd, layer {at}: mixtures")
 
 
 @pytest.mark.parametrize("at", [0, 2])
@@ -537,31 +546,22 @@ def test_the_anchored_value_equals_exoformers_code(at):
     )  # fmt: skip
     theirs, width = other.transformer.layers[at].attn, config.width
     anchor = next(piece for piece in model.streams if isinstance(piece, Anchor))
+    values = slice(2 * width, None)  # the rows behind those of queries and keys
+    pairs = [
+        Pair("own", source.x.project.weight, theirs.c_attn.weight, values),
+        Pair("anchor", anchor.project.weight, other.anchor_proj.weight, values),
+        Pair("a", source.a.value, theirs.lambda_v2),
+        Pair("b", source.b.value, theirs.lambda_v1),
+    ]
+    for pair in pairs:
+        pair.put()
     with torch.no_grad():
-        theirs.c_attn.weight[2 * width :] = source.x.project.weight
         theirs.c_proj.weight.copy_(torch.eye(width))
-        other.anchor_proj.weight[2 * width :] = anchor.project.weight
-        theirs.lambda_v1.copy_(source.b())
-        theirs.lambda_v2.copy_(source.a())
     g = torch.Generator().manual_seed(2)
-    x0, h, push = (torch.randn(9, 1, width, generator=g) for _ in range(3))
+    x0, h = (torch.randn(9, 1, width, generator=g) for _ in range(2))
     tape = Tape(torch.zeros(9, 1, dtype=torch.long), {})
     tape.streams = [x0]
     anchor.enter(x0, 0, tape)
     mine = source.rows(h, at, tape).flatten(2)
-    their_anchor = other._compute_decoupled_anchors(x0)[2]
-    values = theirs(h, v_anc=their_anchor)
-    gap = (mine - values).abs().max().item()
-    print(f"exo, layer {at}: values differ by {gap:.1e}")
-    assert gap < 1e-5 and mine.std() > 0.3
-    (mine * push).sum().backward()
-    (values * push).sum().backward()
-    pairs = [
-        (source.x.project.weight.grad, theirs.c_attn.weight.grad[2 * width :]),
-        (anchor.project.weight.grad, other.anchor_proj.weight.grad[2 * width :]),
-        (source.a.value.grad, theirs.lambda_v2.grad),
-        (source.b.value.grad, theirs.lambda_v1.grad),
-    ]
-    for ours, public_grad in pairs:
-        assert ours.abs().max() > 0
-        torch.testing.assert_close(ours, public_grad, atol=1e-4, rtol=1e-3)
+    mixed = theirs(h, v_anc=other._compute_decoupled_anchors(x0)[2])
+    part_agrees(pairs, mine, mixed, f"exo, layer {at}: values")
