@@ -1,12 +1,15 @@
 """Do the grids of asked/*.toml name plans that exist, at the sizes and rates that they say?"""
 
+import json
 from dataclasses import replace
 
 import pytest
 import torch
 
-from evidence.lab import rates, record, runs
+from course import records
+from evidence.lab import quantities, rates, record, runs
 from evidence.lab.asked import grids
+from evidence.lab.foretold import judged
 from minimal.model.config import size
 from minimal.model.loss import rows_at_once
 from minimal.training.run import Run
@@ -187,3 +190,23 @@ def test_every_cell_of_an_answer_takes_two_steps(plan):
         loss.backward()
         rate.step()
     assert loss.isfinite()
+
+
+def test_a_grid_is_judged_once_its_last_run_is_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(records, "RUNS", tmp_path)
+    quantities.quantity.cache_clear()
+    grid = GRIDS["upstream_code"]
+    rows = [
+        dict(grid=grid.name, plan=cell["plan"], seed=seed, corpus="stdlib", steps=500)
+        | dict(loss=3 - at / 100 + seed / (1000 + at), commit="none", held_out=None, valid=[])
+        for at, cell in enumerate(grid.cells)
+        for seed in grid.seeds
+    ]
+    (tmp_path / "recordings.json").write_text('{"upstream_code": {"topic": "value_path"}}')
+    for known in (rows[:-1], rows):
+        (tmp_path / "value_path.jsonl").write_text("\n".join(map(json.dumps, known)))
+        open_ones = judged(grid.name).to_html().count("not yet recorded")
+        waits = known != rows
+        assert ("upstream_code: registered, not yet recorded" in capsys.readouterr().out) == waits
+        assert (open_ones == len(grid.foretold)) == waits
+    quantities.quantity.cache_clear()

@@ -2,7 +2,6 @@
 
 import ast
 import html
-import json
 import re
 import sys
 import time
@@ -12,9 +11,9 @@ import nbformat
 import pandas as pd
 import pytest
 
-from course import figures, records, work
+from course import figures, work
 from evidence import lab
-from evidence.lab import marks, quantities
+from evidence.lab import marks
 from evidence.lab.asked import grids
 from evidence.lab.foretold import sentence
 from notebooks import run
@@ -170,35 +169,3 @@ def test_a_tuned_system_is_ranked_without_a_name_on_the_texts_that_it_has(monkey
     assert ahead["code"]["lead"]["mine"] == ahead["code"]["lead"]["resformer"]
     assert "mine" not in ahead["novel"].index and "mine" not in both
     assert f"of {len(before) + 1}: " in named["title"] and set(both) == before
-
-
-def test_what_is_not_recorded_is_said_and_what_comes_is_drawn_and_judged(
-    tmp_path, monkeypatch, capsys
-):
-    """The dial of streams: on neither text, then on code, in all layers alone."""
-    notebook = nbformat.read(run.QUESTIONS / "how_deep_may_a_value_read.ipynb", 4)
-    monkeypatch.setattr(records, "RUNS", tmp_path)
-    quantities.quantity.cache_clear()
-    grid = grids()["upstream_code"]
-    rows = [
-        dict(grid=grid.name, plan=cell["plan"], seed=seed, corpus="stdlib", steps=500)
-        | dict(loss=3 - at / 100 + seed / (1000 + at), commit="none", held_out=None, valid=[])
-        for at, cell in enumerate(grid.cells)
-        for seed in grid.seeds
-    ]
-    (tmp_path / "recordings.json").write_text('{"upstream_code": {"topic": "value_path"}}')
-    for known in (rows[:-1], rows):
-        lines = "\n".join(map(json.dumps, known))
-        (tmp_path / "value_path.jsonl").write_text(lines)
-        named = {}
-        for cell in run.code(notebook):
-            exec(cell.source, named)
-        told = capsys.readouterr().out
-        whole = known == rows
-        assert ("code, in all layers: recorded" in told) == whole
-        assert "the novel, in all layers: not yet recorded" in told
-        assert ("x0 is clearly behind stream" in told) == whole
-        assert ("Ahead of standard, by the stream that values read" in told) == whole
-        assert told.count("V from the stream that enters layer 2, code, 5 seeds") == whole
-        assert ("upstream_code: registered, not yet recorded" in told) == (not whole)
-    quantities.quantity.cache_clear()
