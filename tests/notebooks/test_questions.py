@@ -14,8 +14,7 @@ import pytest
 from course import figures, work
 from evidence import lab
 from evidence.lab import marks
-from evidence.lab.asked import grids
-from evidence.lab.foretold import sentence
+from evidence.lab.foretold import predictions, sentence, unlike
 from notebooks import run
 from tests import warm
 from tests.pictures import shown
@@ -89,11 +88,13 @@ def test_its_page_shows_no_mark_and_every_sentence_whole(path, executed):
 
 
 def foretold_in(notebook):
-    """What was foretold of the grids that it judges."""
+    """What it shows of what was foretold: of `judged` all, of `surprises` what did not come."""
     source = "\n".join(cell.source for cell in run.code(notebook))
-    (names,) = re.findall(r"^judged\((.*)\)$", source, re.M)
-    asked = [grids()[name] for name in re.findall(r'"(\w+)"', names)]
-    return [sentence(row) for grid in asked for row in grid.foretold]
+    ((shows, names),) = re.findall(r"^(judged|surprises)\((.*)\)$", source, re.M)
+    asked = predictions(*re.findall(r'"([\w*]+)"', names))
+    shown = [row for _, row, came in asked if shows == "judged" or unlike(row, came)]
+    assert shown, "nothing is judged"
+    return [sentence(row) for row in shown]
 
 
 def test_every_decimal_in_its_prose_carries_a_mark(path):

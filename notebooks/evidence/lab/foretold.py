@@ -14,6 +14,8 @@ A prediction is a table `[[GRID.foretold]]`:
 """
 
 from dataclasses import dataclass
+from fnmatch import filter as matching
+from operator import attrgetter
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -77,11 +79,16 @@ def outcome_of(row):
     return next((one for one in came if one.where != INSIDE), came[0])
 
 
+def named(*names):
+    """The grids of these names; a name may be a pattern: `xsa_*` is every grid of XSA."""
+    return [grids()[found] for asked in names for found in matching(grids(), asked)]
+
+
 def predictions(*names):
     """(question, row, Outcome) of every prediction, or those of these grids; one of two texts
     stands once."""
     seen = set()
-    for grid in [grids()[asked] for asked in names or grids()]:
+    for grid in named(*names or "*"):
         for row in grid.foretold:
             if (key := id(row)) not in seen:
                 seen.add(key)
@@ -91,12 +98,13 @@ def predictions(*names):
 def sentence(row):
     """A prediction as the page says it; of a tuned system some say only of whom it is ahead."""
     that = with_names(row["that"])
-    first, *words = str(row["of"]).split()
+    of = row["of"]
+    first, *words = (of if isinstance(of, str) else of[0]).split()
     if first not in ("lead", "low", "ahead-at-best"):
         return that
     (system, *_), over, _ = asked_for(words)
-    if (start := that.split()[0]) in ("ahead", "behind"):
-        return f"{name(system if start == 'ahead' else over)}, tuned: {that}"
+    if (start := that.split()[0]) in ("ahead", "behind", "between"):
+        return f"{name(over if start == 'behind' else system)}, tuned: {that}"
     return that.replace("our mind changes: ", f"our mind changes about {name(system)}: ")
 
 
@@ -123,25 +131,32 @@ def surprises(*names):
     mind."""
     say_when(*names)
     found = list(predictions(*names))
-    plain = [one for one in found if not one[1].get("mind")]
-    missed = [one for one in plain if one[2].where != INSIDE]
-    minds = [one for one in found if one[1].get("mind") and one[2].where == INSIDE]
-    came = f"{len(plain) - len(missed)} of {len(plain)} predictions came"
+    said = [came.where for _, row, came in found if not row.get("mind")]
+    came = f"{said.count(INSIDE)} of {len(said)} predictions came"
     print(f"{came} inside their range, by the means of the seeds")
-    return table(missed + minds)
+    return table(one for one in found if unlike(*one[1:]))
+
+
+def unlike(row, came):
+    """Did a prediction not come, or did what would change our mind?"""
+    return (came.where == INSIDE) == bool(row.get("mind"))
 
 
 def say_when(*names):
-    """Whether each grid is recorded, and whether its runs were asked for before."""
+    """Whether each grid is recorded, and how many of the runs were asked for before."""
     whole = set(runs().grid)
-    for grid in [grids()[asked] for asked in names if grids()[asked].cells]:
+    counts = {}
+    for grid in filter(attrgetter("cells"), named(*names)):
         if grid.name not in whole:
             print(f"{grid.name}: registered, not yet recorded")
         elif when := asked_before(grid):
-            asked, every = when
-            print(
-                f"{grid.name}: {asked} of its {every} runs were asked for before they were trained"
-            )
+            counts[grid.name] = when
+    if counts:
+        asked, every = map(sum, zip(*counts.values()))
+        print(f"{asked} of {every} runs were asked for before they were trained")
+    for name_, (asked, every) in counts.items():
+        if asked < every:
+            print(f"of {name_}: {asked} of {every}")
 
 
 def table(found):
