@@ -93,7 +93,6 @@ def foretold_in(notebook):
     ((shows, names),) = re.findall(r"^(judged|surprises)\((.*)\)$", source, re.M)
     asked = predictions(*re.findall(r'"([\w*]+)"', names))
     shown = [row for _, row, came in asked if shows == "judged" or unlike(row, came)]
-    assert shown, "nothing is judged"
     return [sentence(row) for row in shown]
 
 

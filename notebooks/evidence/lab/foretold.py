@@ -81,7 +81,8 @@ def outcome_of(row):
 
 def named(*names):
     """The grids of these names; a name may be a pattern: `xsa_*` is every grid of XSA."""
-    return [grids()[found] for asked in names for found in matching(grids(), asked)]
+    known = grids()
+    return [known[found] for asked in names for found in matching(known, asked) or [asked]]
 
 
 def predictions(*names):
