@@ -104,9 +104,11 @@ def sentence(row):
     if first not in ("lead", "low", "ahead-at-best"):
         return that
     (system, *_), over, _ = asked_for(words)
-    if (start := that.split()[0]) in ("ahead", "behind", "between"):
-        return f"{name(over if start == 'behind' else system)}, tuned: {that}"
-    return that.replace("our mind changes: ", f"our mind changes about {name(system)}: ")
+    second = "behind" in that and ("low" in row) != ("not " in that)  # who is behind: B of A over B
+    subject = name(over if second else system)
+    if that.startswith(("ahead", "behind", "between")):
+        return f"{subject}, tuned: {that}"
+    return that.replace("our mind changes: ", f"our mind changes about {subject}: ")
 
 
 def told(row, came):
@@ -157,7 +159,7 @@ def say_when(*names):
         print(f"{asked} of {every} runs were asked for before they were trained")
     for name_, (asked, every) in counts.items():
         if asked < every:
-            print(f"of {name_}: {asked} of {every}")
+            print(f"of the runs of {name_} {asked} of {every}")
 
 
 def table(found):
