@@ -14,7 +14,7 @@ import pytest
 from course import figures, work
 from evidence import lab
 from evidence.lab import marks
-from evidence.lab.foretold import predictions, sentence, unlike
+from evidence.lab.foretold import predictions, sentence, surprising
 from notebooks import run
 from tests import warm
 from tests.pictures import shown
@@ -92,7 +92,7 @@ def foretold_in(notebook):
     source = "\n".join(cell.source for cell in run.code(notebook))
     ((shows, names),) = re.findall(r"^(judged|surprises)\((.*)\)$", source, re.M)
     asked = predictions(*re.findall(r'"([\w*]+)"', names))
-    shown = [row for _, row, came in asked if shows == "judged" or unlike(row, came)]
+    shown = [row for _, row, came in asked if shows == "judged" or surprising(row, came)]
     return [sentence(row) for row in shown]
 
 

@@ -15,7 +15,6 @@ A prediction is a table `[[GRID.foretold]]`:
 
 from dataclasses import dataclass
 from fnmatch import filter as matching
-from operator import attrgetter
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -137,10 +136,10 @@ def surprises(*names):
     said = [came.where for _, row, came in found if not row.get("mind")]
     came = f"{said.count(INSIDE)} of {len(said)} predictions came"
     print(f"{came} inside their range, by the means of the seeds")
-    return table(one for one in found if unlike(*one[1:]))
+    return table((grid, row, came) for grid, row, came in found if surprising(row, came))
 
 
-def unlike(row, came):
+def surprising(row, came):
     """Did a prediction not come, or did what would change our mind?"""
     return (came.where == INSIDE) == bool(row.get("mind"))
 
@@ -149,7 +148,7 @@ def say_when(*names):
     """Whether each grid is recorded, and how many of the runs were asked for before."""
     whole = set(runs().grid)
     counts = {}
-    for grid in filter(attrgetter("cells"), named(*names)):
+    for grid in [grid for grid in named(*names) if grid.cells]:
         if grid.name not in whole:
             print(f"{grid.name}: registered, not yet recorded")
         elif when := asked_before(grid):
