@@ -73,7 +73,7 @@ SYSTEMS = {
     # how deep a value may read
     **{f"upstream-{j}": f"V from the stream that enters layer {j}" for j in (1, 2, 4, 6, 8)},
     **{
-        f"upstream-{j}@8,9,10,11": f"V from the stream that enters layer {j}, in the top 4 layers"
+        f"upstream-{j}@8,9,10,11": f"V from the stream that enters layer {j}, in the last third"
         for j in (1, 2, 4, 6, 8)
     },
     # the key as the value
