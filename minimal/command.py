@@ -13,9 +13,6 @@
 (ValueError, OSError, Stop, Ctrl-C, memory) ends the command with `train: sentence` and status 1.
 A wrong option ends it with one sentence, too, and status 2. Anything else is our bug and keeps
 its traceback. This file imports nothing of ours, and every room but kernels may import it.
-
-Whatever the locale: files are UTF-8, so each that is opened names its encoding, and a letter that
-the console lacks is printed as its number (`ready_to_print`).
 """
 
 import argparse
@@ -27,12 +24,7 @@ import sys
 from pathlib import Path
 
 INTERRUPTED = "interrupted before anything was finished"
-READ_THEM = "set PYTHONUTF8=1 before the command"
-OUT_OF_MEMORY = (
-    *("out of memory", "can't allocate memory", "not enough memory"),
-    *("Cannot allocate memory", "failed to map segment"),
-)
-NO_ROOM = "there is too little memory to load PyTorch: raise the limit (ulimit -v)"
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
 class Stop(Exception):
@@ -89,14 +81,9 @@ def command(module, description):
 
 
 def ready_to_print():
-    """A letter that this console does not have is printed as its number, \\u03b3, not refused. What
-    is closed (`>&-`) takes everything."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+    """A letter that this console does not have is printed as its number, \\u03b3, not refused."""
     for stream in (sys.stdout, sys.stderr):
-        refuses = getattr(stream, "errors", "") in ("strict", "surrogateescape")
-        if refuses and hasattr(stream, "reconfigure"):
+        if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
@@ -108,27 +95,12 @@ def print_no_more():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-# ---- while Python still imports ------------------------------------------------------------------
-
-
+# ---- Ctrl-C while Python still imports -----------------------------------------------------------
 def wait_for_imports():
     """Until the command begins, Ctrl-C ends the process in a sentence. An import has nothing to
-    lose, and an exception in one may surface anywhere. So does memory that ends with an import."""
+    lose, and an exception in one may surface anywhere."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup's wish stands
         signal.signal(signal.SIGINT, leave)
-    sys.excepthook = one_sentence_of_memory
-
-
-def one_sentence_of_memory(kind, error, trace):
-    """In place of a traceback, where a library found no room; all else keeps its own."""
-    if out_of_memory(error):
-        os.write(2, f"{NO_ROOM}\n".encode())
-    else:
-        sys.__excepthook__(kind, error, trace)
-
-
-def out_of_memory(error):
-    return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 def leave(number, frame):
@@ -139,13 +111,10 @@ def leave(number, frame):
 def last_sentence(error):
     """What to say of this error in one line; None if it is not the user's to fix."""
     told = " ".join(str(error).split())
-    if out_of_memory(error):
+    if isinstance(error, MemoryError) or any(words in told for words in OUT_OF_MEMORY):
         return "the memory does not suffice: ask for a smaller size, batch, context or vocabulary"
     if isinstance(error, RuntimeError):
         return None
-    if isinstance(error, UnicodeEncodeError):  # of a file's name, whose letters came as bytes
-        letters = ascii(error.object[max(0, error.start - 20) : error.end])
-        return f"this locale cannot read the letters of a file's name, {letters}: {READ_THEM}"
     if isinstance(error, OSError) and error.filename is None:
         told = error.strerror or told
     elif isinstance(error, OSError):

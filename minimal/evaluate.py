@@ -195,7 +195,7 @@ def main(parser, argv):
     add("--device", default="auto", help="auto, cpu, cuda or mps")
     add("--json", help="evidence file to write")
     asked = parser.parse_args(argv)
-    results.check_evidence(asked.json, parser.prog)
+    results.check_evidence(asked.json)
 
     model, tok = opened(asked.checkpoint, asked.device)
     how = asked.part, asked.window, asked.stride, asked.characters

@@ -13,7 +13,7 @@ from minimal.command import command, number
 from minimal.kernels.route import worth_storing
 from minimal.model import checks
 from minimal.model.cache import Cache
-from minimal.model.still import PlainStep, StillStep, Tried
+from minimal.model.still import StillStep, Tried
 from minimal.model.transformer import GPT
 
 COLDEST = 1e-6  # below it, logits divided by the temperature overflow
@@ -166,12 +166,11 @@ class Writer:
             raise ValueError(
                 "compiled: wanted a cache that is laid out, got one that grows: give it a capacity"
             )
-        plain = PlainStep(self.model, self.cache, self.windows, self.choose)
         if compiled is False or not laid_out or not (compiled or on_gpu):
-            return plain
+            return self.passes
         compiled_in = self.dials if compiled else ()
         still = StillStep(self.model, self.cache, self.windows, self.choose, compiled_in)
-        return still if compiled else Tried(still, plain)
+        return still if compiled else Tried(still, self.passes)
 
 
 def context_windows(model):

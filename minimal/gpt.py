@@ -36,11 +36,7 @@ class GPT(nn.Module):
         self.embed = nn.Embedding(config.vocab, config.width)
         self.layers = nn.ModuleList((layer or Layer)(config) for _ in range(config.layers))
         self.head = nn.Linear(config.width, config.vocab, bias=False)
-        self.limit(config.window_sizes())
-
-    def limit(self, windows):
-        """How many keys to the left every layer sees; 0: all."""
-        for layer, window in zip(self.layers, windows):
+        for layer, window in zip(self.layers, config.window_sizes()):
             if window:
                 layer.window, layer.attend = window, partial(layer.attend, window=window)
 
@@ -96,18 +92,17 @@ class Layer(nn.Module):
 
     def attention(self, h, v):
         """What attention adds to the stream: h and v (B, T, C) -> (B, T, C)."""
-        return self.out(self.heard(h, v))  # (B, T, C)
+        return self.out(self.heard(h, v))
 
     def heard(self, h, v):
         """Every token's mean of the values that it sees, head by head: (B, T, C)."""
         q, k = self.queries_and_keys(h)
         v = v.unflatten(-1, (self.heads, -1))  # (B, T, H, D)
-        return self.attend(q, k, Rows(v), scale=self.scale).flatten(2)  # (B, T, C)
+        return self.attend(q, k, Rows(v), scale=self.scale).flatten(2)
 
     def queries_and_keys(self, h):
         """Who looks for what, and what can be found: (B, T, H, D) each."""
-        both = self.query(h), self.key(h)  # (B, T, C) each
-        q, k = (y.unflatten(-1, (self.heads, -1)) for y in both)  # (B, T, H, D) each
+        q, k = (y.unflatten(-1, (self.heads, -1)) for y in (self.query(h), self.key(h)))
         angles = rope_tables(torch.arange(h.shape[1], device=h.device), q.shape[-1], 100_000.0)
         return norm(rotate(q, *angles)), norm(rotate(k, *angles))
 
@@ -116,5 +111,5 @@ class Layer(nn.Module):
         return weights(*self.queries_and_keys(h), scale=self.scale, window=self.window)
 
     def mlp(self, h):
-        """What the MLP adds: widen to (B, T, 4 C), cut off at zero, square, narrow to (B, T, C)."""
+        """What the MLP adds: widen, cut off at zero, square, narrow. (B, T, C) -> (B, T, C)."""
         return self.down(self.up(h).relu().square())

@@ -17,6 +17,7 @@ from minimal.model import latent
 from minimal.model.attention import (
     Across,
     Dynamic,
+    Exclusive,
     FromInput,
     Gated,
     Identity,
@@ -24,20 +25,18 @@ from minimal.model.attention import (
     Pairs,
     Residual,
     Shared,
+    TurnedBack,
 )
 from minimal.model.count import count, describe, run_lengths
-from minimal.model.depth import Attended, Dense, DepthAttention, Upstream, WithStreams
+from minimal.model.depth import Attended, Dense, DepthAttention, WithStreams
 from minimal.model.init import init
+from minimal.model.keys import PlainKey, TurnedKey
 from minimal.model.lookup import AlsoIntoStream, Engram, IntoStream, PerLayer
 from minimal.model.ngram import NGram
 from minimal.model.pieces import (
-    ANCHOR_PIECES,
     ANCHORED,
     BARE,
-    EVEN_TABLE,
     GATED,
-    GATED_BY_BOTH,
-    JOINED,
     LAMBDAS,
     LEARNED,
     MODDED_PIECES,
@@ -45,15 +44,12 @@ from minimal.model.pieces import (
     NANOCHAT_PIECES,
     OPEN,
     TABLE,
-    TURNED,
     V1,
     V1_HALF,
     V1_LEARNED,
     WHOLE,
     X0,
     X0_LEARNED,
-    XSA,
-    XSA_LEARNED,
     anchor,
     behind_anchor,
     below,
@@ -83,7 +79,20 @@ from minimal.model.plan import (
 )
 from minimal.model.residual import DenseFormer
 from minimal.model.transformer import GPT
-from minimal.model.values import Bypass, Gate, Heads, Input, Mean, Own, PlainKey, Slots, Table
+from minimal.model.values import (
+    Anchor,
+    Bypass,
+    Gate,
+    Heads,
+    Input,
+    Mean,
+    Own,
+    Slots,
+    Table,
+    Upstream,
+)
+
+XSA_LEARNED = partial(Exclusive, True)
 
 # ---- the table of contents --------------------------------------------------------------------
 # fmt: off
@@ -146,8 +155,6 @@ PLANS = {
     "bov-keep": Plan(place(last_third, value=mixed_with(Table, 1.0, 0.0, **OPEN))),
     "bov-gqa": Plan(place(last_third, value=TABLE), groups=half_heads),
     "vplus": Plan(place(alternate, value=GATED)),
-    "vplus-both": Plan(place(alternate, value=GATED_BY_BOTH)),
-    "vplus-open": Plan(place(alternate, value=mixed_with(EVEN_TABLE, 1.0, 1.5))),
     "x0-detach": Plan(place(last_third, value=partial(Input, True, **LEARNED))),
 
     # Who needs the stream? Queries, keys, values, each of it or of norm(x0), in all layers; size of
@@ -184,7 +191,6 @@ PLANS = {
     "ngram-small": Plan(place(last_third, value=partial(NGram, times=1, by="hash", **LEARNED))),
     "ngram-3": Plan(place(last_third, value=partial(NGram, n=3, **LEARNED))),
     "ngram-plus": Plan(place(alternate, value=partial(Gate, Own, partial(NGram, start="uniform")))),
-    "xgram": Plan(place(second_and_middle, value=JOINED)),
 
     # Tables by id into the stream, into V, or into both: Gemma 3n's, and Engram's (2601.07372)
     "ple": Plan(streams=(partial(IntoStream, PerLayer, everywhere, behind=True),)),
@@ -213,26 +219,26 @@ PLANS = {
     # V past W_V (modded-nanogpt); one V1 outside of the stack (ExoFormer, 2601.08131)
     "depth-attention": Plan(place(after_first, value=DepthAttention)),
     "mudd-stream": Plan(place(after_first, value=WithStreams)),
-    "exo": Plan(place(value=ANCHORED), ANCHOR_PIECES),
+    "exo": Plan(place(value=ANCHORED), (Anchor,)),
 
     # V from the stream that entered layer j: x0-v is j = 0, standard j = l
     **{f"upstream-{j}": Plan(place(value=partial(Upstream, j))) for j in range(1, 12)},
 
     # Attention without what lies along the query's own value (XSA, 2603.09078)
-    "xsa": Plan(place(read=XSA)),
+    "xsa": Plan(place(read=Exclusive)),
     "xsa-learned": Plan(place(read=XSA_LEARNED)),
 
     # The key is the value, too: turned, and turned back where it is read (DeepSeek-V4), so that one
     # row is kept; or as it is before it is turned (Gemma 4), where two are
-    "keys-turned": Plan(place(**TURNED)),
-    "keys-turned-gqa": Plan(place(**TURNED), groups=half_heads),
+    "keys-turned": Plan(place(value=TurnedKey, read=TurnedBack)),
+    "keys-turned-gqa": Plan(place(value=TurnedKey, read=TurnedBack), groups=half_heads),
     "keys-plain": Plan(place(value=PlainKey)),
 }
 # fmt: on
 
 # The same where the values are of the token, rows of tables, or mixed with V1
 for name, values in {"x0": "x0-v", "bank": "bov-fixed", "v1": "resformer"}.items():
-    for end, read in {"": XSA, "-learned": XSA_LEARNED}.items():
+    for end, read in {"": Exclusive, "-learned": XSA_LEARNED}.items():
         PLANS[f"xsa-{name}{end}"] = PLANS[values].but(every=dict(read=read))
 
 # A name may carry twists, "dva/ffn/wo": a factorial is then a list of names. Add one of your own.

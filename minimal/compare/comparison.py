@@ -70,9 +70,9 @@ def compare(
     def matched(part):
         runs = [MATCH[match](replace(base, plan=plan), budget) for plan in named.values()]
         cells = [dict(plan=str(run.plan), steps=run.steps, changes=run.changes) for run in runs]
-        part.write_text(json.dumps(cells), encoding="utf-8")
+        part.write_text(json.dumps(cells))
 
-    cells = json.loads(once(path.with_suffix(f".{key}.cells"), matched).read_text(encoding="utf-8"))
+    cells = json.loads(once(path.with_suffix(f".{key}.cells"), matched).read_text())
     cells = [cell | dict(plan=named[cell["plan"]]) for cell in cells]
 
     # train them, and show what is there

@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 import time
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Callable
 
 import torch
@@ -24,17 +24,7 @@ from minimal.training import recipes
 from minimal.training.run import HOW_MUCH, HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, TimeIsUp
 from minimal.variants import skeleton
 
-# Raise it when the same Run would give other numbers, a changed default included: all are then
-# trained anew.
-RUN_FORMAT = 2
-
-# The fields that every key holds. One that is new enters a key where it is not at its default, so
-# that an option more loses no run that is kept.
-KEYED = {
-    "Run": "plan size corpus steps flops batch accumulate context vocab style recipe scale warmup "
-    "lr seed packing tokens evaluate rows changes overrides",
-    "Config": "layers width heads context vocab groups hidden style windows smear dropout",
-}
+RUN_FORMAT = 2  # raise it when the same Run would give other numbers: all are then trained anew
 
 
 # ---- one run, trained once -----------------------------------------------------------------------
@@ -46,8 +36,8 @@ def run_key(run, fingerprint):
     model = skeleton(run.plan, run.size, **run.config())
     asked = {name: value for name, value in run.asked().items() if name not in NOT_IN_IDENTITY}
     return files.digest(
-        keyed(Run, asked),
-        keyed(type(model.config), model.config.stored()),
+        asked,
+        model.config.stored(),
         settings_of(model),
         count(model),
         recipes.numbers(recipes.named(run.recipe)),
@@ -56,13 +46,6 @@ def run_key(run, fingerprint):
         torch.__version__.split("+")[0],
         RUN_FORMAT,
     )
-
-
-def keyed(kind, options):
-    """Of these fields of a Run or a Config those that enter a key."""
-    usual = {entry.name: entry.default for entry in fields(kind)}
-    always = KEYED[kind.__name__].split()
-    return {name: x for name, x in options.items() if name in always or x != usual[name]}
 
 
 def as_trained(run):
@@ -104,7 +87,7 @@ def trained_once(room, run, train, *more, wait=True):
                 files.write_whole(done, json.dumps(result))
     except files.Busy:
         return None
-    return json.loads(done.read_text(encoding="utf-8")) | dict(folder=str(folder))
+    return json.loads(done.read_text()) | dict(folder=str(folder))
 
 
 def one_state(states):

@@ -86,10 +86,10 @@ def kept_corpus(name, key, parts):
                     file.write(json.dumps(text, ensure_ascii=False) + "\n")
         made = survey(name, *(lines(folder / f"{part}.jsonl") for part in parts))
         about = {field: getattr(made, field) for field in ("fingerprint", "characters", "texts")}
-        (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+        (folder / "about.json").write_text(json.dumps(about))
 
     folder = once(data_folder() / f"{slug(name)}-{key}", make)
-    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    about = json.loads((folder / "about.json").read_text())
     train, *valid = (lines(folder / f"{part}.jsonl") for part in parts)
     return Corpus(name, **about, read=train, own_valid=valid[0] if valid else None)
 

@@ -7,7 +7,6 @@ import contextlib
 import errno
 import functools
 import hashlib
-import io
 import json
 import os
 import re
@@ -278,16 +277,6 @@ def cache(path, make):
         to_disk(path.parent)
     finally:
         remove_folder(part)
-
-
-def unpack(packed, folder):
-    """The files of a tar, `git archive`'s, into a folder. Until 3.11.4 Python has no filter, which
-    keeps them from being written elsewhere; git makes none that would be."""
-    import tarfile  # a slow import, for two commands
-
-    safely = dict(filter="data") if hasattr(tarfile, "data_filter") else {}
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(folder, **safely)
 
 
 def write_sums(folder):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable
 
 from minimal.data.documents import EVERY, kept_corpus
-from minimal.data.files import DataError, data_folder, digest, in_checkout, once
+from minimal.data.files import DataError, data_folder, digest, once
 
 
 def without_licence(text):
@@ -78,10 +78,7 @@ MOST_IN_VAIN = 100_000  # documents read in vain before a mix is called impossib
 
 
 def fetched(place):
-    """A web address as a file of the cache: `datasets` alone no longer reads plain https.
-
-    No hash is asked for, since Gutenberg corrects its books. What came is told by its fingerprint:
-    every record holds that of its text, and a file of records takes none of another text."""
+    """A web address as a file of the cache: `datasets` alone no longer reads plain https."""
     if not place.startswith("http"):
         return place
 
@@ -102,10 +99,9 @@ def the_library(what):
     try:
         import datasets
     except ImportError as error:
-        fix = "make setup EXTRAS=hub" if in_checkout() else "pip install 'minimal[hub]'"
         raise DataError(
             f"{what} comes through `datasets`, which is not installed here: "
-            f"{fix}, or take what is on this machine"
+            "pip install 'minimal[hub]', or take what is on this machine"
         ) from error
     return datasets
 

@@ -86,10 +86,10 @@ def token_files(corpus, tok):
             part: write_tokens(folder / f"{part}.bin", corpus.documents(part), tok, kind)
             for part in ("train", "valid")
         }
-        (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+        (folder / "about.json").write_text(json.dumps(about))
 
     folder = once(corpus.folder / f"stream-{tok.fingerprint}", make)
-    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    about = json.loads((folder / "about.json").read_text())
     train, held = (
         open_tokens(folder / f"{part}.bin", kind, about[part]["tokens"])
         for part in ("train", "valid")
@@ -150,13 +150,11 @@ def fitted_file(corpus, tok, context, flat):
                 "whose documents are longer than a row: pack it as a stream, or take a longer "
                 "context"
             )
-        (folder / "about.json").write_text(
-            json.dumps(dict(tokens=tokens, cropped=cropped)), encoding="utf-8"
-        )
+        (folder / "about.json").write_text(json.dumps(dict(tokens=tokens, cropped=cropped)))
 
     # 2: since the first read of the shortest is cropped, older files hold other rows
     folder = once(corpus.folder / f"bestfit-2-{context}-{tok.fingerprint}", make)
-    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    about = json.loads((folder / "about.json").read_text())
     rows = open_tokens(folder / "train.bin", flat.dtype.type, about["tokens"])
     return rows, about["cropped"]
 

@@ -1,6 +1,5 @@
 """How is a measured result written down? An evidence file: JSON with its command and its rows."""
 
-import functools
 import json
 import platform
 import shutil
@@ -34,10 +33,6 @@ def load(path):
         raise ValueError(
             f"{path.name}, line {error.lineno}: not JSON ({error.msg}); bring it back as it was"
         ) from None
-    except RecursionError:
-        raise ValueError(
-            f"{path.name} nests lists too deep to be read: wanted JSON; bring it back as it was"
-        ) from None
 
 
 def read(path):
@@ -60,19 +55,18 @@ def read(path):
     return content
 
 
-def is_evidence(path, program=""):
-    """Is this a file that `write` may replace: evidence, and of this command where one is named?"""
+def is_evidence(path):
+    """Is this a file that `write` may replace?"""
     try:
-        return str(read(path)["command"]).startswith(program)
+        return bool(read(path))
     except ValueError:
         return False
 
 
-def check_evidence(path, program=""):
-    """Say before anything is measured that it could not be written down at `path`. Whoever replaces
-    a file names their `program`: another command's evidence is left as it is."""
+def check_evidence(path):
+    """Say before anything is measured that it could not be written down at `path`."""
     if path:
-        files.check_target(path, functools.partial(is_evidence, program=program))
+        files.check_target(path, is_evidence)
 
 
 def write(path, content):
@@ -90,7 +84,7 @@ def cpu_model():
 
 def cpu_says(name, told=Path("/proc/cpuinfo")):
     """What the system says of the first processor under this name, if it says anything."""
-    for line in told.read_text(encoding="utf-8").splitlines() if told.exists() else []:
+    for line in told.read_text().splitlines() if told.exists() else []:
         if line.startswith(name):
             return line.partition(":")[2].strip()
     return ""

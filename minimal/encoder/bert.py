@@ -12,7 +12,7 @@ from torch import nn
 from minimal.encoder import bypass
 from minimal.model import config as sizes
 from minimal.model.init import init
-from minimal.model.layers import Embedding, Linear, Norm, single
+from minimal.model.layers import Embedding, Linear, Norm
 from minimal.model.transformer import GPT
 
 
@@ -28,7 +28,7 @@ class Masked(nn.Module):
         self.out.weight = embed.weight  # tied
 
     def forward(self, x):
-        return single(self.out(self.norm(F.gelu(self.mix(x)))))  # (…, V)
+        return self.out(self.norm(F.gelu(self.mix(x)))).float()  # (…, V)
 
 
 class Spans(nn.Module):
@@ -39,7 +39,7 @@ class Spans(nn.Module):
         self.out = Linear("spans", config.width, 2, bias=True)
 
     def forward(self, x):
-        return single(self.out(x)).unbind(-1)  # first (B, T), last (B, T)
+        return self.out(x).float().unbind(-1)  # first (B, T), last (B, T)
 
 
 # ---- the encoder --------------------------------------------------------------------------------

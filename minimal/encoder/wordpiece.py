@@ -155,7 +155,7 @@ def mask(ids, pieces, seed, step, rate=0.15):
 
     # Hide them, each as its fate says.
     hidden = chosen & (fate < 0.8)
-    swapped = chosen & ~hidden & (fate < 0.9)
+    swapped = chosen & (fate >= 0.8) & (fate < 0.9)
     inputs = torch.where(hidden, pieces.mask, ids)
     inputs = torch.where(swapped, pieces.ordinary[lots], inputs)
     targets = torch.where(chosen, ids, IGNORE).long()

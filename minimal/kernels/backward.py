@@ -201,9 +201,9 @@ def run_backward(
 
 
 def run_sum_by_token(rows, order, table):
-    """rows (B, S, …) by position -> (V, …) by token, in the table's dtype, summed in fp32."""
-    out = torch.empty(table.shape, dtype=table.dtype, device=rows.device)
-    width = table[0].numel()
+    """rows (B, S, G, D) by position -> (V, G, D) by token, in the table's dtype, summed in fp32."""
+    out = torch.empty(table.shape, dtype=table.dtype, device=table.device)
+    width = table.shape[1] * table.shape[2]
     launch = dict(num_warps=2, num_stages=3)
     sum_by_token[(len(table), -(-width // 64))](rows, *order, out, width, C=64, N=32, **launch)
     return out

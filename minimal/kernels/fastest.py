@@ -11,16 +11,10 @@ CHOSEN = {}  # question -> the name of the way that was fastest
 
 
 def milliseconds(way):
-    """Of one call, by the clock on the wall; where one thread works, by the processor's, which does
-    not count what else the machine does. A GPU is waited for, before and after."""
-    gpu = torch.cuda.is_initialized()
-    now = time.process_time if torch.get_num_threads() == 1 and not gpu else time.perf_counter
-    wait = torch.cuda.synchronize if gpu else int
-    wait()
-    start = now()
+    """Of one call, by the clock on the wall."""
+    start = time.perf_counter()
     way()
-    wait()
-    return 1e3 * (now() - start)
+    return 1e3 * (time.perf_counter() - start)
 
 
 def in_turn(ways, rounds, measure=milliseconds):
@@ -41,17 +35,14 @@ def in_turn(ways, rounds, measure=milliseconds):
 
 def fastest(question, ways, rounds=5):
     """The name of the fastest of `ways`, {name: call}; asked again, the answer is remembered. While
-    a graph is made nobody can measure, and who asks PyTorch for the same bits in every run wants
-    no choice by a clock: the first way is taken.
+    a graph is made nobody can measure, and the first way is taken.
 
     The question holds what the answer hangs on: sizes to a power of two, types; threads are
     added to it."""
-    if torch.compiler.is_compiling() or torch.are_deterministic_algorithms_enabled():
+    if torch.compiler.is_compiling():
         return next(iter(ways))
     question = *question, torch.get_num_threads()
     if question not in CHOSEN:
-        if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
-            return next(iter(ways))
         taken = in_turn(ways, rounds)
         CHOSEN[question] = min(taken, key=lambda name: min(taken[name]))
     return CHOSEN[question]

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import torch
 
 from minimal.kernels.check import as_int32, kernel_ready, stamp
-from minimal.kernels.fastest import fastest
 from minimal.kernels.first_only import first_only
-from minimal.kernels.route import kernels_run
 
 
 class TokenOrder(NamedTuple):
@@ -31,31 +29,6 @@ def sort_ids(ids, vocabulary):
     return known
 
 
-def sum_by_id(rows, ids, count, dtype, order=None):
-    """rows (*ids, C) by position -> (count, C) by id, in a fixed order.
-
-    By PyTorch's gradient of an embedding, or by our kernel over the sorted ids. Which is faster
-    hangs on how common the commonest id is, and whoever looks at ids waits for the GPU: so the
-    first batch of a shape is summed both ways, and the others as was faster."""
-
-    def embedding():
-        return torch.ops.aten.embedding_dense_backward(rows.to(dtype), ids, count, -1, False)
-
-    def segments():
-        from minimal.kernels.backward import run_sum_by_token
-
-        # a view, so that no sort is kept: a compiled step puts other ids into the same tensor
-        known = order or sort_ids(ids.view_as(ids), count)
-        like = torch.empty(count, rows.shape[-1], dtype=dtype, device="meta")
-        return run_sum_by_token(rows.contiguous(), known, like)
-
-    if not kernels_run(rows.device.type) or torch.float64 in (rows.dtype, dtype):
-        return embedding()
-    ways = dict(embedding=embedding, segments=segments)
-    question = ("table", order is None, ids.numel(), count, rows.shape[-1], rows.dtype, dtype)
-    return ways[fastest(question, ways)]()
-
-
 class Fused(torch.autograd.Function):
     """The Triton kernels and their gradients. Of what is kept for the backward, nothing is a V."""
 
@@ -74,7 +47,7 @@ class Fused(torch.autograd.Function):
     @staticmethod
     @first_only("way='dense' within sdpa_kernel(SDPBackend.MATH)")
     def backward(ctx, grad):
-        from minimal.kernels.backward import run_backward
+        from minimal.kernels.backward import run_backward, run_sum_by_token
 
         saved = ctx.saved_tensors  # q, k, table, ids, gain, lengths, unscaled, lse
         table, ids, gain = saved[2:5]
@@ -88,8 +61,7 @@ class Fused(torch.autograd.Function):
             grad_table = grad_table.to(table.dtype)
         else:
             order = ctx.order or sort_ids(ids, len(table))
-            grad_table = sum_by_id(grad_v.flatten(2), ids, len(table), table.dtype, order)
-            grad_table = grad_table.view(table.shape)
+            grad_table = run_sum_by_token(grad_v, order, table)
 
         # The gain's gradient is the sum of dO * u, finite at gain 0.
         grad_gain = None if gain is None else delta.sum().to(gain.dtype)

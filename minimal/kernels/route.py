@@ -56,9 +56,10 @@ def is_close(B, T, S, H, G, V, window=0):
 
 
 REASONS = dict(
-    training="rows that are looked up cost 3 to 12 % of the forward on an H100, and PyTorch's "
-    "attention (in a window FlexAttention) was 1.1 to 1.7 times as fast as ours with them, its "
-    "backward 1.4 to 3.8 times",
+    window="uncompiled, PyTorch's attention computes all {S} keys of a query, "
+    "the kernel about {window}; on an H100 that was 1.6 times as fast with a window of S/4",
+    training="rows that are looked up cost 3 to 11 % of the forward on an H100, and PyTorch's "
+    "attention was 1.2 to 1.7 times as fast as ours with them, its backward 2 to 4 times",
     triton="Triton is not installed",
     width="the kernels take head widths of 32 to 128 and no float64",
     wide="rows twice as wide as keys: on an H100 0.9 times as fast as a V cache at 16,384 "
@@ -74,10 +75,9 @@ REASONS = dict(
 
 
 def route(B, T, S, H, G, D, V, **known):
-    """(way, reason), from shapes. On a GPU as one H100 said, in
-    notebooks/evidence/measured/gather_gpu.json: the histogram won there by a hair in one case of
-    those where keys are smaller than table rows, and nowhere else, so a GPU takes it only where a
-    caller names it.
+    """(way, reason), from shapes. On a GPU as one H100 said, in notebooks/evidence/gather_gpu.json:
+    the histogram won there by a hair in one case of those where keys are smaller than table rows,
+    and nowhere else, so a GPU takes it only where a caller names it.
 
     On a CPU, where rows and the histogram are close, gather_attention measures both once."""
     way, why = choose_way(B, T, S, H, G, D, V, **known)
@@ -97,23 +97,25 @@ def choose_way(
     gpu = device == "cuda"
     decoding = not training and T * (H // G) <= DECODE_QUERIES
     kernels_take = 32 <= D <= 128 and max(k_bytes, table_bytes) <= 4
+    narrow = 0 < window <= S // 4  # measured with S / 4 and S / 16
 
     by_position, by_token = table_rows(B, T, S, H, G, V, window)
     positions = B * in_reach(T, S, window)
 
-    few = worth_storing(positions, G * D, device)
     wide = k_bytes < table_bytes  # rows of fp32 beside keys of bf16, as in training
+    kernels = gpu and triton and kernels_take
     # fmt: off
     rules = [  # the first that holds
-        (not decoding,              "dense",     "training"),
-        (gpu and not triton,        "dense",     "triton"),
-        (gpu and not kernels_take,  "dense",     "width"),
-        (gpu and wide,              "split",     "wide"),
-        (gpu and B * S >= FEW_KEYS, "split",     "long"),
-        (gpu,                       "split",     "short"),
-        (few,                       "dense",     "few"),
-        (by_token < by_position,    "histogram", "table"),
-        (True,                      "rows",      "position"),
+        (not decoding and kernels and narrow, "fused",     "window"),
+        (not decoding,                        "dense",     "training"),
+        (gpu and not triton,                  "dense",     "triton"),
+        (gpu and not kernels_take,            "dense",     "width"),
+        (gpu and wide,                        "split",     "wide"),
+        (gpu and B * S >= FEW_KEYS,           "split",     "long"),
+        (gpu,                                 "split",     "short"),
+        (worth_storing(positions, G * D, device), "dense", "few"),
+        (by_token < by_position,              "histogram", "table"),
+        (True,                                "rows",      "position"),
     ]
     # fmt: on
     return next((way, why) for holds, way, why in rules if holds)

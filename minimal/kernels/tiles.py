@@ -15,7 +15,6 @@ Triton's interpreter, where it exists. Only what the course's kernels use is her
 import inspect
 import itertools
 import types
-from collections import Counter
 from dataclasses import dataclass, field
 
 import torch
@@ -48,21 +47,16 @@ class Memory:
         room = tensor.untyped_storage().nbytes() // tensor.element_size()
         self.flat = tensor.as_strided((room - tensor.storage_offset(),), (1,))
 
-    def touch(self, kind, at, mask, masked, told=True):
-        """The addresses of the lanes that are on, checked and kept; masked: by a mask of theirs."""
-        on = at[mask].as_subclass(torch.Tensor)
+    def touch(self, kind, at, mask, told=True):
+        """The addresses of the lanes that are on, checked and kept."""
+        on = at[mask]
         program = self.trace.program
         outside = on[(on < 0) | (on >= len(self.flat))]
         if len(outside):
             verb = "loads from" if kind == "load" else "stores to"
-            fix = "switch the lanes without work off by a mask"
-            if masked:
-                fix = "your mask has its lane on: check the bound, and stride, row or bin"
-            elif len(outside) == len(on):
-                fix = "no place of this tile lies inside: check stride, row and program_id"
             raise Mistake(
-                f"program {name_of(program)} {verb} place {int(outside[0])} of {self.name}, "
-                f"which has {len(self.flat)}: {fix}"
+                f"program {name_of(program)} {verb} place {outside[0]} of {self.name}, which has "
+                f"{len(self.flat)}: switch the lanes without work off by a mask"
             )
         event = Event(program, kind, self.name, on.clone(), at.numel() - len(on), told)
         self.trace.events.append(event)
@@ -76,12 +70,7 @@ class Pointer:
         self.memory, self.at = memory, at
 
     def __add__(self, offset):
-        if isinstance(offset, Pointer):
-            offset.number()
-        at = self.at + offset
-        if at.is_floating_point():
-            raise Mistake("an address is a whole number: // divides whole numbers, and / does not")
-        return Pointer(self.memory, at)
+        return Pointer(self.memory, self.at + offset)
 
     __radd__ = __add__
 
@@ -89,21 +78,7 @@ class Pointer:
         return Pointer(self.memory, self.at - offset)
 
     def __getitem__(self, index):
-        return Pointer(self.memory, self.at[index]) if self.at.dim() else self.number()
-
-    @property
-    def dtype(self):
-        return types.SimpleNamespace(element_ty=self.memory.flat.dtype)
-
-    def number(self, *_):
-        """An address was taken for the number that stands there."""
-        name = self.memory.name
-        raise Mistake(
-            f"{name} is an address and no number: tl.load({name} + …) reads one, and "
-            f"tl.store({name} + …, …) writes one"
-        )
-
-    __setitem__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __rsub__ = __neg__ = number
+        return Pointer(self.memory, self.at[index])
 
     def lanes(self, mask):
         """(offsets, mask) of one shape."""
@@ -112,72 +87,37 @@ class Pointer:
 
 
 # ---- the language --------------------------------------------------------------------------------
-class Tile(torch.Tensor):
-    """Numbers in registers, with Triton's methods: those that PyTorch does not spell alike follow
-    the language below."""
-
-
-def tile(x):
-    """A tile; of one of Python's numbers, too."""
-    return x if isinstance(x, Tile) else torch.as_tensor(x).as_subclass(Tile)
-
-
-def each(function):
-    """A function of PyTorch, place by place, as one of the language."""
-    return staticmethod(lambda *tiles: function(*map(tile, tiles)))
-
-
 class Language:
     """What stands behind `tl.` in a kernel; `trace` is the run that asks."""
 
     constexpr = object
     float16, bfloat16, float32 = torch.float16, torch.bfloat16, torch.float32
     int1, int32, int64 = torch.bool, torch.int32, torch.int64
-    exp, exp2, log, log2 = map(each, (torch.exp, torch.exp2, torch.log, torch.log2))
-    sqrt, rsqrt, abs, floor = map(each, (torch.sqrt, torch.rsqrt, torch.abs, torch.floor))
-    zeros_like = each(torch.zeros_like)
-    math = property(lambda self: self)
+    exp, exp2, log = map(staticmethod, (torch.exp, torch.exp2, torch.log))
+    log2, sqrt, abs = map(staticmethod, (torch.log2, torch.sqrt, torch.abs))
 
     def __init__(self, trace=None):
         self.trace = trace
 
     # who am I
     def program_id(self, axis):
-        return tile(self.trace.program[axis])
+        return torch.tensor(self.trace.program[axis])
 
     def num_programs(self, axis):
-        return tile(self.trace.grid[axis])
+        return torch.tensor(self.trace.grid[axis])
 
     # tiles
-    def arange(self, start, end=None):
-        if end is None:
-            raise Mistake(f"wanted two ends, tl.arange(0, {start}), got tl.arange({start})")
+    def arange(self, start, end):
         width = end - start
         if width < 1 or width & (width - 1):
             raise Mistake(f"wanted a power of two of lanes, got tl.arange({start}, {end})")
-        return tile(torch.arange(start, end))
+        return torch.arange(start, end)
 
     def zeros(self, shape, dtype):
-        if isinstance(shape, int):
-            raise Mistake("wanted the shape in brackets: tl.zeros([M, N], tl.float32)")
-        return self.full(shape, 0, dtype)
+        return torch.zeros(tuple(shape), dtype=dtype)
 
     def full(self, shape, value, dtype):
-        return tile(torch.full(tuple(shape), value, dtype=dtype))
-
-    def expand_dims(self, x, axis):
-        return x.unsqueeze(axis)
-
-    def broadcast_to(self, x, *shape):
-        return tile(x).expand(*shape)
-
-    def reshape(self, x, *shape):
-        return x.reshape(*shape)
-
-    view = reshape
-
-    def cast(self, x, dtype):
-        return tile(x).to(dtype)
+        return torch.full(tuple(shape), value, dtype=dtype)
 
     def range(self, start, stop=None, step=1, **_):
         start, stop = (0, start) if stop is None else (start, stop)
@@ -193,7 +133,7 @@ class Language:
 
     # arithmetic
     def where(self, condition, a, b):
-        return torch.where(tile(condition), a, b)
+        return torch.where(torch.as_tensor(condition), a, b)
 
     def maximum(self, a, b):
         return torch.maximum(*alike(a, b))
@@ -201,25 +141,20 @@ class Language:
     def minimum(self, a, b):
         return torch.minimum(*alike(a, b))
 
-    def fma(self, x, y, z):
-        return x * y + z
+    def max(self, x, axis=None):
+        return x.amax() if axis is None else x.amax(axis)
 
-    def max(self, x, axis=None, keep_dims=False):
-        if torch.is_tensor(axis):
-            raise Mistake("tl.max goes along an axis; of two tiles tl.maximum takes the larger")
-        return reduced(torch.amax, x, axis, keep_dims)
+    def min(self, x, axis=None):
+        return x.amin() if axis is None else x.amin(axis)
 
-    def min(self, x, axis=None, keep_dims=False):
-        return reduced(torch.amin, x, axis, keep_dims)
-
-    def sum(self, x, axis=None, keep_dims=False):
-        return reduced(torch.sum, x, axis, keep_dims)
+    def sum(self, x, axis=None):
+        return x.sum() if axis is None else x.sum(axis)
 
     def softmax(self, x, dim=None, **_):
-        return torch.softmax(x, 0 if dim is None else dim)
+        return x.softmax(0 if dim is None else dim)
 
     def trans(self, x):
-        return x.mT
+        return x.T
 
     def dot(self, a, b, acc=None, **_):
         if a.shape[1] != b.shape[0]:
@@ -240,24 +175,22 @@ class Language:
         kind = memory.flat.dtype
         if kind in (torch.int8, torch.int16, torch.int32):
             kind = torch.int64  # an address made of FAR stays far outside, and wraps to no place
-        nothing = self.trace.untold if kind.is_floating_point else FAR
-        found = tile(torch.full(at.shape, nothing if other is None else other, dtype=kind))
-        found[on] = memory.flat[
-            memory.touch("load", at, on, mask is not None, other is not None)
-        ].to(kind)
+        nothing = float("nan") if kind.is_floating_point else FAR
+        found = torch.full(at.shape, nothing if other is None else other, dtype=kind)
+        found[on] = memory.flat[memory.touch("load", at, on, other is not None)].to(kind)
         return found
 
     def store(self, pointer, value, mask=None):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
-        value = for_each_address(value, memory, at)
-        memory.flat[memory.touch("store", at, on, mask is not None)] = value[on]
+        value = torch.as_tensor(value, dtype=memory.flat.dtype).expand(at.shape)
+        memory.flat[memory.touch("store", at, on)] = value[on]
 
     def atomic_add(self, pointer, value, mask=None, **_):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
-        value = for_each_address(value, memory, at)
-        memory.flat.index_add_(0, memory.touch("add", at, on, mask is not None), value[on])
+        value = torch.as_tensor(value, dtype=memory.flat.dtype).expand(at.shape)
+        memory.flat.index_add_(0, memory.touch("add", at, on), value[on])
 
     def lanes(self, pointer, mask):
         if not isinstance(pointer, Pointer):
@@ -265,31 +198,10 @@ class Language:
         return pointer.lanes(mask)
 
 
-def for_each_address(value, memory, at):
-    """What is stored, a number for each address."""
-    value = torch.as_tensor(value, dtype=memory.flat.dtype)
-    try:
-        return value.expand(at.shape)
-    except RuntimeError:
-        got, wanted = tuple(value.shape), tuple(at.shape)
-        raise Mistake(f"what is stored is {got}, and its addresses are {wanted}") from None
-
-
 def alike(a, b):
-    """Two tiles of one kind from tiles and Python's numbers."""
+    """Two tensors of one kind from tensors and Python's numbers."""
     known = next((x.dtype for x in (a, b) if isinstance(x, torch.Tensor)), None)
-    return tile(torch.as_tensor(a, dtype=known)), tile(torch.as_tensor(b, dtype=known))
-
-
-def reduced(function, x, axis, keep_dims):
-    """A sum or an extreme along an axis, or over all of a tile."""
-    axes = tuple(range(tile(x).dim())) if axis is None else axis
-    return function(tile(x), axes, keepdim=keep_dims)
-
-
-for name in "max min sum softmax trans expand_dims broadcast_to cast".split():
-    method = getattr(Language, name)
-    setattr(Tile, name, lambda x, *a, method=method, **how: method(tl, x, *a, **how))
+    return torch.as_tensor(a, dtype=known), torch.as_tensor(b, dtype=known)
 
 
 # ---- a run ---------------------------------------------------------------------------------------
@@ -301,7 +213,6 @@ class Trace:
     tensors: dict = field(default_factory=dict)  # name -> tensor
     events: list = field(default_factory=list)
     program: tuple = ()
-    untold: float = float("nan")  # what idle lanes hold where a load does not say `other`
 
     def of(self, tensor, kind=None, program=None):
         """The events of one tensor, of one kind, of one program."""
@@ -361,10 +272,10 @@ def spoken(function, language, known):
     return twin
 
 
-def run(kernel, grid, *arguments, order=None, untold=float("nan"), **sizes):
+def run(kernel, grid, *arguments, order=None, **sizes):
     """Every program of the grid once, in this order or in that of the grid -> the trace."""
     function = function_of(kernel)
-    trace = Trace(tuple(grid), untold=untold)
+    trace = Trace(tuple(grid))
     program = spoken(function, Language(trace), {})
     given = inspect.signature(function).bind(*arguments, **sizes).arguments
     for name, value in given.items():
@@ -374,80 +285,6 @@ def run(kernel, grid, *arguments, order=None, untold=float("nan"), **sizes):
     for trace.program in order or itertools.product(*map(range, grid)):
         program(**given)
     return trace
-
-
-# ---- what a result hangs on ----------------------------------------------------------------------
-def alone(launch, kernel, inputs, program, change=None):
-    """(outs, trace) of one program, with the number in a place of an argument changed or not; None
-    where it cannot run."""
-    made = launch(*(x.clone() if torch.is_tensor(x) else x for x in inputs))
-    if change:
-        argument, place = change
-        flat = Memory("", made.arguments[argument], None).flat
-        others = flat[flat != flat[place]]
-        flat[place] = -1.5 - flat[place] if flat.is_floating_point() else [*others, 0][0]
-    try:
-        trace = run(kernel, made.grid, *made.arguments, order=[program], **made.sizes)
-    except Exception:
-        return None
-    return [out.view(torch.int32) for out in made.outs], trace
-
-
-def astray(launch, kernel, solution, inputs):
-    """Which number a program needs and never loads, or uses and should not: a sentence. Each is
-    proved: the number is changed, and then what the program stores changes or does not."""
-    made = launch(*inputs)
-    names = list(inspect.signature(function_of(kernel)).parameters)
-    for program in itertools.product(*map(range, made.grid)):
-        runs = [alone(launch, x, inputs, program) for x in (solution, kernel)]
-        if None in runs:
-            return ""
-        who = f"program {name_of(program)}"
-
-        def hangs(at, argument, which, program=program, runs=runs):
-            """Of these places, the first on which what one of the two stores hangs."""
-            for place in sorted(at)[:3]:
-                again = alone(launch, (solution, kernel)[which], inputs, program, (argument, place))
-                if again is None or not all(map(torch.equal, again[0], runs[which][0])):
-                    return place
-            return None
-
-        def named(argument, place):
-            """A place as an index of its tensor."""
-            x, name = made.arguments[argument], names[argument]
-            found = (addresses_of(x) == place).nonzero().tolist()
-            at = f" (place {place})" if x.dim() > 1 else ""
-            return f"{name}{found[0]}{at}" if found else f"place {place} of {name}"
-
-        touched = [touches(trace, kernel) for (_, trace), kernel in zip(runs, (solution, kernel))]
-        for argument, is_load in dict.fromkeys([*touched[0], *touched[1]]):
-            need, used = (Counter(x.get((argument, is_load), ())) for x in touched)
-            missing, extra = set(need) - set(used), set(used) - set(need)
-            if not is_load and missing:
-                return f"{who} never writes to {named(argument, min(missing))}, which is its own"
-            if not is_load:
-                continue
-            missing, extra = hangs(missing, argument, 0), hangs(extra, argument, 1)
-            pairs = (
-                (missing, "never loads {}, which it needs"),
-                (extra, "uses {}, which it should not"),
-            )
-            if told := [text.format(named(argument, x)) for x, text in pairs if x is not None]:
-                return f"{who} {', and '.join(told)}"
-            most, least = max(used, key=used.get, default=0), min(used, key=used.get, default=0)
-            if used[most] > used[least] and len(set(need.values())) == 1:
-                often = f"{named(argument, most)} more often than {named(argument, least)}"
-                return f"{who} loads {often}: its tiles overlap"
-    return ""
-
-
-def touches(trace, kernel):
-    """{(argument, whether it is loaded): its places, as often as they are touched}, in order."""
-    names, found = list(inspect.signature(function_of(kernel)).parameters), {}
-    for event in trace.events:
-        key = names.index(event.tensor), event.kind == "load"
-        found[key] = found.get(key, []) + event.places.tolist()
-    return found
 
 
 # ---- where there is no Triton --------------------------------------------------------------------

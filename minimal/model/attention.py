@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from minimal.kernels.dynamic_values import dynamic_values
-from minimal.kernels.reference import weights
-from minimal.model.attend import attend, seen_of
+from minimal.kernels.reference import visible, weights
+from minimal.model.attend import attend
 from minimal.model.layers import Coefficient, Linear, Module, Part, by_head, norm, rotate_rows
 from minimal.model.tape import Rows
 
@@ -104,15 +104,12 @@ class Plain(Part):
             scale=style.attention_scale(self.config.head),
         )
 
-    def dropout(self):
-        """The share of the attention map that is dropped: in training only."""
-        return self.config.dropout if self.training else 0.0
-
     def forward(self, q, k, value, h, at, tape):
         k, value = tape.lined_up(k, value)
+        dropout = self.config.dropout if self.training else 0.0
         bound = self.config.style.logit_bound(self.config.head)
         how = self.how(at, tape, k)
-        return attend(q, k, value, dropout=self.dropout(), bound=bound, **how)  # (B, T, H, D)
+        return attend(q, k, value, dropout=dropout, bound=bound, **how)  # (B, T, H, D)
 
     def over_heads(self, v):
         return v.repeat_interleave(self.config.heads // v.shape[2], dim=2)  # (B, T, H, D)
@@ -134,8 +131,9 @@ class NeuTRENO(Plain):
 
 
 class Exclusive(Plain):
-    """y - a (y . u) u, u the direction of the query's own value, which no gain turns (exclusive
-    self-attention, 2603.09078). `learned`: a = tanh of a number a head, from 0; else a is 1."""
+    """y - a (y . u) u, u the direction of the query's own value: what attention says beside what
+    the token says of itself (exclusive self-attention, 2603.09078). A gain of the values does not
+    turn u. `learned`: a is tanh of a number a head that starts at 0 (modded-nanogpt); else 1."""
 
     def __init__(self, learned=False, **where):
         super().__init__(**where)
@@ -152,7 +150,8 @@ class Exclusive(Plain):
 
 
 class TurnedBack(Plain):
-    """R_i^-1 A V, of values turned as keys: what is read depends on its distance (DeepSeek-V4)."""
+    """R_i^-1 A V, for values that were turned as keys are: what is read depends on how far away it
+    stood (DeepSeek-V4)."""
 
     def forward(self, q, k, value, h, at, tape):
         y = super().forward(q, k, value, h, at, tape)
@@ -198,12 +197,12 @@ class Across(Plain):
             keys.append(key)
             values.append(rows.dense())
             how = self.how(at, tape, key)
-            masks.append(seen_of(q, key, **how))
+            hides = how["causal"], how["window"], how["lengths"]
+            masks.append(visible(q.shape[1], key.shape[1], *hides, q.device))
         # one softmax over both
         keys, values = torch.cat(keys, 1), torch.cat(values, 1)  # (B, S + S', G, D)
         mask = torch.cat(masks, -1)  # (T, S + S')
-        how = dict(scale=how["scale"], mask=mask, dropout=self.dropout())
-        return attend(q, keys, Rows(values), **how)
+        return attend(q, keys, Rows(values), scale=how["scale"], mask=mask)
 
     def label(self):
         return " +layer below"
@@ -217,8 +216,7 @@ class Dynamic(Plain):
 
     By its identity the sum over j is (A V)_i + qR_i * (A K_R)_i: two value streams, one map, a gate
     on the way out; no n*n*d tensor. `limit` bounds |r|: "clamp" or "norm". `learn` is False in
-    dva-random, which asks: is it the modifier, or only its shape? Dropout, where a size has it,
-    draws for each stream anew.
+    dva-random, which asks: is it the modifier, or only its shape?
     """
 
     keeps = "kr"
@@ -270,10 +268,7 @@ class Pairs(Dynamic):
     def forward(self, q, k, value, h, at, tape):
         qr, kr = self.modifiers(h, at, tape)
         k, value = tape.lined_up(k, value)
-        how = self.how(at, tape, k)
-        mask = seen_of(q, k, **how)  # (T, S)
-        a = weights(q, self.over_heads(k), scale=how["scale"], mask=mask)  # (B, H, T, S)
-        a = F.dropout(a, self.dropout())
+        a = weights(q, self.over_heads(k), **self.how(at, tape, k))  # (B, H, T, S)
         # in the map's type, fp32 or better
         v = value.dense().to(a.dtype)
         if value.gain is not None:

@@ -106,9 +106,8 @@ BERT = Style(
 # models, and an embedding that enters the stream at unit size, as nanochat's does.
 LLAMA_FAN_IN = replace(LLAMA, name="llama-fan-in", init="fan-in")
 LLAMA_LOUD = replace(LLAMA, name="llama-loud", embed_norm=True)
-AGAINST = replace(NANOCHAT, name="nanochat-against", init="against")
 
-ALL_STYLES = (NANOCHAT, LLAMA, GPT2, MODDED, BERT, LLAMA_FAN_IN, LLAMA_LOUD, AGAINST)
+ALL_STYLES = (NANOCHAT, LLAMA, GPT2, MODDED, BERT, LLAMA_FAN_IN, LLAMA_LOUD)
 STYLES = {style.name: style for style in ALL_STYLES}
 
 

@@ -17,9 +17,7 @@ def count(model):
 
     FLOPs: 6 for every weight of a matrix that one token meets, 6 H D for each of q k^T and A V per
     visible position, the window counted whole, without causality's half (the rule of the Bank of
-    Values code). A matrix counts once for a token, even where the token brings it several rows: the
-    queries of `attnres` meet every part of its stream, which would be 0.04 % more at d12. Bytes: 2
-    an element, 4 an id.
+    Values code). Bytes: 2 an element, 4 an id.
     """
     matrices, per_token, fixed = passes(model)
     return dict(

@@ -3,60 +3,16 @@
 Two papers do so for the whole stream: MUDDFormer (2502.12170) with weights that the newest stream
 makes, Attention Residuals (2603.15031) by attention over depth. Here either mixture feeds the
 values alone, so that it stands beside ResFormer: the same question, answered token by token.
-Beside them one earlier stream, or one anchor, that no token chooses; values that are mixed in the
-place of streams (Depth-Attention, 2606.05014); streams that join V past W_V (modded-nanogpt).
+
+Two more mix values and not streams: Depth-Attention (2606.05014), and modded-nanogpt's streams that
+join V past W_V.
 """
 
 import torch
 import torch.nn.functional as F
 
-from minimal.model.layers import Coefficient, Linear, Module, by_head, norm
-from minimal.model.values import Own, Source, as_heads, check_width
-
-
-class Upstream(Own):
-    """V = W_V norm(X_j): this layer's matrix on the stream that enters layer j, or on its own where
-    that comes first. The dial between Input (j = 0) and Own (modded-nanogpt reads X_7 of 11)."""
-
-    def __init__(self, j, **where):
-        super().__init__(**where)
-        self.stream = min(j, self.at)
-        self.mark = "own" if self.stream == self.at else "stream"
-
-    def rows(self, h, at, tape):
-        if self.stream == at:
-            return super().rows(h, at, tape)
-        return self.through(norm(tape.streams[self.stream]))
-
-    def word(self):
-        return "own" if self.stream == self.at else f"X{self.stream}"
-
-
-class Anchored(Source):
-    """norm(W_A norm(x0)), which `Anchor` has made (ExoFormer)."""
-
-    mark = "x0"
-
-    def rows(self, h, at, tape):
-        return tape.anchor
-
-    def word(self):
-        return "anchor"
-
-
-class Anchor(Module):
-    """Values of the token by one matrix outside of the stack, for whichever layer mixes them in: a
-    first layer's V without its other job (ExoFormer, 2601.08131, has four, for q, k, v, gate)."""
-
-    def __init__(self, *, config):
-        super().__init__()
-        self.groups = config.groups
-        self.project = Linear("anchor.v", config.width, config.groups * config.head)
-
-    def enter(self, x, at, tape):
-        if at == 0:
-            tape.anchor = norm(by_head(self.project(norm(tape.x0)), self.groups))  # (B, T, G, D)
-        return x
+from minimal.model.layers import Coefficient, Linear, norm
+from minimal.model.values import Own, as_heads, check_width
 
 
 class Mixture(Own):
@@ -135,18 +91,24 @@ class Attended(Mixture):
 
 class DepthAttention(Own):
     """V_n = sum_j a_j V_j, a = softmax_j(q_n · k_j): this layer's query reads the layers below and
-    itself, at one place, where both are turned alike (2606.05014, taught from its summary). V_j are
-    as the cache holds them, mixed themselves; heads that share keys read by their mean query."""
+    itself, at one place, where both are turned alike (2606.05014, taught from its summary).
+
+    V_j are values as layer j attended to them, mixed themselves, as the cache holds them. Heads
+    that share keys read them by the mean of their queries."""
 
     mark = "depth"
 
-    def rows(self, h, at, tape):
-        own, scale = super().rows(h, at, tape), self.config.style.attention_scale(self.config.head)
-        v = torch.stack([*(tape.rows_of(j) for j in range(at)), own], 3)  # (B, T, G, n + 1, D)
-        k = torch.stack([tape.new(tape.keys[j]) for j in range(at + 1)], 3)
+    def shares(self, at, tape):
+        """(B, T, G, n + 1)"""
         q = tape.queries[at].unflatten(2, (self.groups, -1)).mean(3)  # (B, T, G, D)
-        shares = (torch.einsum("btgd,btgnd->btgn", q, k) * scale).softmax(-1)
-        return torch.einsum("btgn,btgnd->btgd", shares, v)
+        k = torch.stack([tape.new(tape.keys[j]) for j in range(at + 1)], 3)  # (B, T, G, n + 1, D)
+        scores = torch.einsum("btgd,btgnd->btgn", q, k)
+        return (scores * self.config.style.attention_scale(self.config.head)).softmax(-1)
+
+    def rows(self, h, at, tape):
+        own = super().rows(h, at, tape)
+        v = torch.stack([*(tape.rows_of(j) for j in range(at)), own], 3)  # (B, T, G, n + 1, D)
+        return torch.einsum("btgn,btgnd->btgd", self.shares(at, tape), v)
 
     def word(self):
         return "softmax over layers"
@@ -162,10 +124,11 @@ class WithStreams(Own):
     def __init__(self, **where):
         super().__init__(**where)
         check_width(self.config, "a stream")
+        width = self.config.width
         self.streams = (0, 7 * self.at // 10, self.at)
-        hidden = max(3, self.config.width // 12)  # 64 of 768
-        self.first = Linear(f"{self.at}.depth1", self.config.width, hidden)
-        self.second = Linear(f"{self.at}.depth2", hidden, 3, kind="zero")
+        hidden = max(len(self.streams), width // 12)  # 64 of 768
+        self.first = Linear(f"{self.at}.depth1", width, hidden)
+        self.second = Linear(f"{self.at}.depth2", hidden, len(self.streams), kind="zero")
 
     def rows(self, h, at, tape):
         streams = torch.stack([tape.streams[j] for j in self.streams], -1)  # (B, T, C, 3)

@@ -26,9 +26,7 @@ def rms_norm(x, eps=None):
     eps = torch.finfo(x.dtype).eps if eps is None else eps
     if torch.is_grad_enabled():
         return RMSNorm.apply(x, eps)
-    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    r = torch.addcmul(constant(eps), length, length, value=1 / x.shape[-1]).rsqrt_()
-    return x * r
+    return x * scale_of(x, eps)
 
 
 def scale_of(x, eps):

@@ -21,7 +21,6 @@ import math
 import torch
 
 from minimal.model.layers import Coefficient, Embedding, Linear, Norm, norm
-from minimal.model.values import Own
 
 # kind of tensor -> (distribution, size), or (distribution, size, "fan-in"): size n^-1/2
 INITS = dict(
@@ -51,7 +50,6 @@ INITS = dict(
 FAN_IN = dict.fromkeys(("matrix", "up", "out"), ("normal", 1.0, "fan-in"))
 
 INITS["fan-in"] = INITS["normal"] | FAN_IN
-INITS["against"] = INITS["nanochat"]  # and W_O against W_V: see write_against
 
 EVERYWHERE = dict(
     position=("normal", 0.02),
@@ -126,21 +124,10 @@ def init(model, seed=0):
             align(model, module, starts, seed)
         elif isinstance(module, Embedding):
             embed(model, module, starts, seed)
-    if model.config.style.init == "against":
-        write_against(model)
     unfilled = [name for name, p in model.named_parameters() if p.isnan().any()]
     if unfilled:
         raise RuntimeError(f"no init for {', '.join(unfilled)}: give the kind a row in INITS")
     return model
-
-
-def write_against(model, beta=0.05):
-    """W_O = -beta W_V^T: in the mean of all starts W_O W_V = -beta I (modded-nanogpt's #214)."""
-    for attention in (block.attention for block in model.blocks if block.attention):
-        if isinstance(attention.value, Own):
-            v = attention.value.project.weight.unflatten(0, (attention.value.groups, -1))
-            v = v.repeat_interleave(model.config.heads // len(v), 0)  # (H, D, C)
-            attention.out.weight.copy_(-beta * v.flatten(0, 1).T)
 
 
 def embed(model, rows, starts, seed):

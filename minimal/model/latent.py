@@ -110,8 +110,9 @@ class Read(Plain):
         content = self.up(content[:, :, 0]).unflatten(-1, (self.config.heads, -1))  # (B, S, H, D)
         position = position.expand(-1, -1, self.config.heads, -1)  # (B, S, H, R)
         keys = tape.keys[at] = torch.cat([content, position], dim=-1)  # (B, S, H, D + R)
-        values, how = Rows(value.dense(), value.gain), self.how(at, tape, k)
-        return attend(q, keys, values, dropout=self.dropout(), **how)  # (B, T, H, D)
+        dropout = self.config.dropout if self.training else 0.0
+        values = Rows(value.dense(), value.gain)
+        return attend(q, keys, values, dropout=dropout, **self.how(at, tape, k))  # (B, T, H, D)
 
     def absorbed(self, q, k, value, at, tape):
         content, position = q.split([self.config.head, self.turning], dim=-1)

@@ -3,17 +3,18 @@
 And coefficients: learned numbers with a role, which decides their learning rate.
 """
 
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from minimal.kernels.embedding import look_up
 from minimal.model import gradients
 
 
 class Module(nn.Module):
     """nn.Module whose calls go straight to `forward` where nobody learns and nobody has hooked in:
-    on the way there PyTorch asks eight questions, 150 times a pass."""
+    on the way there PyTorch asks eight questions, 150 times a token."""
 
     def __call__(self, *inputs, **how):
         if torch.is_grad_enabled() or self._forward_hooks or self._forward_pre_hooks:
@@ -69,8 +70,8 @@ class Embedding(Module):
         self.key, self.role, self.start = key, role, start
         self.weight = nn.Parameter(torch.empty(count, *shape))
 
-    def forward(self, ids, dtype=None):
-        return look_up(self.weight, ids, dtype)
+    def forward(self, ids):
+        return F.embedding(ids, self.weight.flatten(1)).unflatten(-1, self.weight.shape[1:])
 
     def rows(self):
         return self.weight
@@ -138,11 +139,6 @@ class MLP(Module):
         return self.down(squared_relu(u))
 
 
-def single(x):
-    """x in fp32, or in doubles where it has them already: what is summed or compared at the end."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
 # ---- norms ------------------------------------------------------------------------------------
 def norm(x, eps=None):
     """RMS-norm without weights; applying it twice changes nothing."""
@@ -187,8 +183,9 @@ def rope_tables(positions, width, base, half=False):
 
     `half`: modded-nanogpt turns only the first half of the features, at (1/base)^linspace(0, 1).
     """
-    rates = rope_rates(width, base, half, positions.device)
-    angle = positions[:, None].float() * rates  # (T, width/2)
+    # a compiler folds what is always the same by itself
+    rates = rope_rates if torch.compiler.is_compiling() else rates_once
+    angle = positions[:, None].float() * rates(width, base, half, positions.device)  # (T, width/2)
     return angle.cos()[:, None], angle.sin()[:, None]
 
 
@@ -199,6 +196,9 @@ def rope_rates(width, base, half, device):
     turning = base ** -torch.linspace(0, 1, width // 4, device=device)
     still = torch.zeros(width // 2 - width // 4, device=device)
     return torch.cat([turning, still])
+
+
+rates_once = functools.cache(torch.inference_mode(False)(rope_rates))
 
 
 def rotate(x, cos, sin):

@@ -33,7 +33,7 @@ class PerLayer(Part):
 
     def forward(self, h, tape):
         context = self.norms[0](self.context(tape.x0))  # (B, T, P)
-        e = (self.table(tape.ids, h.dtype) + context) * 2**-0.5  # (B, T, P)
+        e = (self.table(tape.ids).to(h.dtype) + context) * 2**-0.5  # (B, T, P)
         opening = F.gelu(self.gate(h), approximate="tanh")  # (B, T, P)
         return self.norms[1](self.project(opening * e))  # (B, T, C)
 
@@ -72,7 +72,7 @@ class Engram(Part):
         return torch.stack(found, -1)
 
     def forward(self, h, tape):
-        e = self.table(self.names(tape), h.dtype).flatten(2)  # (B, T, joined)
+        e = self.table(self.names(tape)).flatten(2).to(h.dtype)  # (B, T, joined)
         match = (norm(h) * norm(self.key(e))).sum(-1, keepdim=True)  # (B, T, 1)
         return torch.sigmoid(match * h.shape[-1] ** -0.5) * self.value(e)  # (B, T, C)
 

@@ -7,8 +7,7 @@ reads a bank by ids, kernels included, reads it by slots.
 
 import torch.nn.functional as F
 
-from minimal.model.layers import Coefficient
-from minimal.model.values import Source, Table
+from minimal.model.values import Table
 
 PRIME = 2**31 - 1  # products of two numbers below it stay below 2^62
 # factors that look like chance and are the same everywhere: powers of 48271, a generator of PRIME
@@ -32,7 +31,7 @@ def factors(n, head=0):
 def last_ids(ids, n):
     """The id here, the one before, … (n of them), each (B, S), plus 1; 0 before the text begins."""
     ids = ids.long() + 1
-    return [ids] + [F.pad(ids, (back, 0))[:, :-back] for back in range(1, n)]
+    return [F.pad(ids, (back, 0))[:, : ids.shape[1]] for back in range(n)]
 
 
 def hashed(numbers, rows, head=0):
@@ -90,28 +89,7 @@ class NGram(Table):
 
     def rows(self, h, at, tape):
         new = tape.new(self.named(tape))  # (B, T)
-        return tape.banks[self.bank](new, h.dtype)  # (B, T, G, D)
+        return tape.banks[self.bank](new).to(h.dtype)  # (B, T, G, D)
 
     def word(self):
         return f"E[{self.n}-gram]"
-
-
-class Joined(NGram):
-    """E + conv E: the row of the last n ids, joined by those of the places before it (X-gram,
-    2604.21724, taught from its summary). The convolution starts at 0."""
-
-    keeps = "v"  # no single id names such a row
-    values = Source.values
-
-    def __init__(self, n, taps=4, *, at, **where):
-        super().__init__(n, 1, "hash", f"{n}-gram of {at}", "uniform", at=at, **where)
-        self.join = Coefficient("lambda", 0.0, (taps, self.config.groups, self.config.head))
-
-    def rows(self, h, at, tape):
-        named, total = self.named(tape), 0  # (B, S)
-        for back, weight in enumerate(self.join()):
-            before = F.pad(named, (back, 0), value=-1)[:, : -back or None]  # (B, S)
-            new = tape.new(before)  # (B, T)
-            e = tape.banks[self.bank](new.clamp(min=0)) * (new >= 0)[..., None, None]
-            total = total + (weight + (back == 0)) * e
-        return total.to(h.dtype)  # (B, T, G, D)

@@ -3,13 +3,11 @@
 from functools import partial
 
 from minimal.model import latent
-from minimal.model.attention import Exclusive, Shared, TurnedBack
-from minimal.model.depth import Anchor, Anchored
+from minimal.model.attention import Shared
 from minimal.model.lookup import Looked
-from minimal.model.ngram import Joined
 from minimal.model.plan import by_layer
 from minimal.model.residual import Backout, Lambdas, UNet, falling
-from minimal.model.values import Gate, GateOfBoth, Input, Layer, Mix, Own, Table, TurnedKey
+from minimal.model.values import Anchored, Gate, Input, Layer, Mix, Own, Table
 
 
 def first(**more):
@@ -94,9 +92,7 @@ V1_LEARNED = first(**LEARNED)
 X0_LEARNED = partial(Input, **LEARNED)
 TABLE = partial(Table, **LEARNED)
 ANCHORED = mixed_with(Anchored, 0.5, 0.5, roles=LAMBDAS)
-EVEN_TABLE = partial(Table, start="uniform")
-GATED = partial(Gate, Own, EVEN_TABLE)
-GATED_BY_BOTH = partial(GateOfBoth, Own, EVEN_TABLE, 2.0)
+GATED = partial(Gate, Own, partial(Table, start="uniform"))
 
 MODDED_PIECES = (
     partial(UNet, modded_skips),
@@ -105,8 +101,4 @@ MODDED_PIECES = (
 MOVED = by_layer(partial(modded_value, gap=5))
 WHOLE = by_layer(partial(modded_value, gap=None))
 NANOCHAT_PIECES = (partial(Lambdas, falling(1.15, by=0.10), falling(0.20, by=0.15)), Backout)
-JOINED = partial(Gate, partial(Gate, Own, partial(Joined, 2), 2**0.5), partial(Joined, 3), 2**0.5)
-TURNED = dict(value=TurnedKey, read=TurnedBack)
-XSA, XSA_LEARNED = Exclusive, partial(Exclusive, True)
-ANCHOR_PIECES = (Anchor,)
 BARE = dict(mlp=False, output=False)  # DVA has neither a feed-forward net nor W_O

@@ -14,7 +14,6 @@ import torch
 from minimal.kernels.recorded import Made, Recorded, on_gpu
 from minimal.model import checks
 from minimal.model.tape import Tape
-from minimal.model.trace import StepTrace
 
 SHORTEST = 64  # rows that a step is shown at least
 
@@ -24,9 +23,8 @@ TRIES = 5  # tokens of each way: the first two are launched one by one, the thir
 class Still(Tape):
     """One new token of every text, over buffers that are laid out.
 
-    `buffers`: {name: rows, as they lie: see lying}. `used`: {rows that are shown: how many of them
-    hold older tokens (1,)}; all rows that are shown in the same number belong to the same tokens.
-    """
+    `buffers`: {name: rows}. `used`: {rows that are shown: how many of them hold older tokens (1,)};
+    all rows that are shown in the same number belong to the same tokens."""
 
     def __init__(self, model, ids, position, buffers, used, windows, stored):
         super().__init__(ids, model.banks, windows=windows)
@@ -36,11 +34,10 @@ class Still(Tape):
 
     def keep(self, name, new, last=None):
         """The new row into its place. -> all rows that are shown, whatever the others hold"""
-        buffer, new = self.buffers[name], lying(new)
-        along = 2 if new.ndim == 4 else 1
-        shown = min(self.bucket, buffer.shape[along])
-        buffer.index_copy_(along, self.used[shown], new)
-        return lying(buffer.narrow(along, 0, shown))
+        buffer = self.buffers[name]
+        shown = min(self.bucket, buffer.shape[1])
+        buffer.index_copy_(1, self.used[shown], new)
+        return buffer[:, :shown]
 
     def keep_rows(self, name, at, new):
         return self.keep((name, at), new)
@@ -58,10 +55,10 @@ class Still(Tape):
     def new(self, rows):
         return rows.index_select(1, self.used[rows.shape[1]])
 
-    def last(self, rows, like):
-        """Rows of the tokens to which another number of rows, those of `like`, belongs."""
-        shown, s = rows.shape[1], like.shape[1]
-        if shown <= s:
+    def last(self, rows, s):
+        """Rows of the tokens to which another number of rows, s, belongs."""
+        shown = rows.shape[1]
+        if shown == s:
             return rows
         at = torch.arange(s, device=rows.device) + self.used[shown] - self.used[s]
         return rows.index_select(1, at.clamp(0, shown - 1))
@@ -73,12 +70,6 @@ class Still(Tape):
         """Numbers move between two steps, not in them: see Stand.count."""
 
 
-def lying(rows):
-    """Rows of heads (B, S, G, D) as a cache lays them out, head by head (B, G, S, D), and back. A
-    compiler that is given them across copies all of them at every step."""
-    return rows.transpose(1, 2) if rows.ndim == 4 else rows
-
-
 class Stand:
     """A cache that texts have begun, and the numbers that its next step reads."""
 
@@ -88,7 +79,6 @@ class Stand:
         rooms = {rows.shape[1] for rows in cache.kept.values()}
         self.used = {room: self.number() for room in (cache.capacity, *rooms)}
         self.position = self.number()
-        self.kept, self.lain = {}, {}  # the cache's buffers, and the same as they lie
 
     def number(self):
         return torch.zeros(1, dtype=torch.long, device=self.model.device)
@@ -106,15 +96,6 @@ class Stand:
         for room, rows in filled.items():
             self.used[room].fill_(rows)
         return bucket_of(cache.length + 1, cache.capacity)
-
-    def buffers(self):
-        """The cache's rows as they lie: another dict where a pass between two steps has put a new
-        buffer in the place of a ring's."""
-        kept = self.cache.kept
-        if any(rows is not self.kept.get(name) for name, rows in kept.items()):
-            self.kept = dict(kept)
-            self.lain = {name: lying(rows) for name, rows in kept.items()}
-        return self.lain
 
     def shown(self, bucket):
         """{rows that are shown: how many of them are in use}"""
@@ -138,66 +119,11 @@ def bucket_of(tokens, capacity):
 
 
 # ---- a whole token ------------------------------------------------------------------------------
-def token(model, tape, choose, noise):
+def token(model, windows, stored, choose, ids, noise, position, buffers, used):
     """Embedding, layers, head, and the choice of the next id (B, 1)."""
-    logits = model.logits(model.hidden(tape.ids, tape))[:, -1]  # (B, V)
+    tape = Still(model, ids, position, buffers, used, windows, stored)
+    logits = model.logits(model.hidden(ids, tape))[:, -1]  # (B, V)
     return choose(logits, noise)
-
-
-class OneToken(Tape):
-    """The tape of one new token, whose position stands in a tensor, over any cache."""
-
-    def __init__(self, position, *given):
-        super().__init__(*given)
-        self.position = position
-
-    def positions(self):
-        return self.position
-
-
-class PlainStep:
-    """token() over a cache that texts have begun, as one would write it by hand: see trace.py.
-
-    Two steps are watched, and those behind them are the function that both have written down. A
-    model that says something else in the second, or that somebody has hooked into, is asked anew
-    at every step."""
-
-    def __init__(self, model, cache, windows, choose):
-        self.model, self.cache, self.choose = model, cache, choose
-        self.windows = list(model.windows if windows is None else windows)
-        self.reach = model.reach(self.windows)
-        self.watched = None  # what the first step did
-        self.take = self.asked if hooked(model) else self.watching
-
-    def __call__(self, ids, noise):
-        start = self.cache.begin(self.model)
-        checks.positions(self.model, start + 1)
-        position = torch.full((1,), start, device=ids.device)
-        chosen = self.take(ids, noise, position)
-        self.cache.end(tokens=1)
-        return chosen
-
-    def asked(self, ids, noise, position):
-        """The step as the model takes it."""
-        given = self.model.banks, self.cache, self.windows, None, self.reach, self.cache.length
-        tape = OneToken(position, ids, *given)
-        tape.end = lambda: None  # the step itself is not over
-        return token(self.model, tape, self.choose, noise)
-
-    def watching(self, ids, noise, position):
-        with StepTrace(ids=ids, noise=noise, position=position) as trace:
-            chosen = self.asked(ids, noise, position)
-        before, self.watched = self.watched, trace
-        if before is not None:
-            same = trace.says_the_same(before)
-            self.take = trace.function(chosen) if same else self.asked
-            self.watched = None
-        return chosen
-
-
-def hooked(model):
-    """Does somebody want to be called by a part of the model?"""
-    return any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
 
 
 class StillStep:
@@ -211,7 +137,7 @@ class StillStep:
         self.model, self.choose, self.compile = model, choose, compile
         self.windows = list(model.windows if windows is None else windows)
         self.stand = Stand(model, cache)
-        self.recorded, self.written = None, None  # the recording, and the buffers it writes into
+        self.recorded, self.seen = None, {}  # the recording, and the buffers that it writes into
 
     def __call__(self, ids, noise):
         bucket = self.stand.ready()
@@ -222,21 +148,21 @@ class StillStep:
         return chosen
 
     def recording(self):
-        """Another one where a buffer is another: the old one would go on writing into buffers that
-        nobody keeps."""
-        if self.written is not self.stand.buffers():
-            self.recorded = Recorded(self.step, self.model.device)
-            self.written = self.stand.buffers()
+        """Another one where a pass between two steps has put a new buffer in the place of a ring's:
+        the old one would go on writing into buffers that nobody keeps."""
+        kept = self.stand.cache.kept
+        same = [rows is self.seen.get(name) for name, rows in kept.items()]
+        if self.recorded is None or not all(same):
+            self.recorded, self.seen = Recorded(self.step, self.model.device), dict(kept)
         return self.recorded
 
     def step(self, bucket, ids, noise=None):
         stand = self.stand
-        position, buffers, used = stand.position, stand.buffers(), stand.shown(bucket)
+        position, buffers, used = stand.position, stand.cache.kept, stand.shown(bucket)
 
         def work():
-            stored = stand.cache.stored
-            tape = Still(self.model, ids, position, buffers, used, self.windows, stored)
-            return (token(self.model, tape, self.choose, noise),)
+            how = self.model, self.windows, stand.cache.stored, self.choose
+            return (token(*how, ids, noise, position, buffers, used),)
 
         if not self.compile:
             return work()

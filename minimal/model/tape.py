@@ -8,9 +8,6 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from minimal.kernels.embedding import look_up
-from minimal.model.trace import as_one, kept_whole
-
 
 class Rows(NamedTuple):
     """Values that exist: v (B, S, G, D). `gain` is applied once, at read, to attention's output."""
@@ -18,8 +15,8 @@ class Rows(NamedTuple):
     v: torch.Tensor
     gain: torch.Tensor | None = None
 
-    def dense(self, dtype=None):
-        return self.v.to(dtype=dtype)  # None: as they are
+    def dense(self):
+        return self.v
 
     def kept(self):
         """What has a row for each visible token; over(rows) is the same value over these."""
@@ -36,8 +33,10 @@ class Bank(NamedTuple):
     ids: torch.Tensor  # (B, S) int32
     gain: torch.Tensor | None = None
 
-    def dense(self, dtype=None):
-        return look_up(self.table, self.ids, dtype)  # (B, S, G, D)
+    def dense(self):
+        # indexing would do, with a much slower gradient
+        v = F.embedding(self.ids, self.table.flatten(1))  # (B, S, G D)
+        return v.unflatten(-1, self.table.shape[1:])  # (B, S, G, D)
 
     def kept(self):
         return self.ids
@@ -54,8 +53,8 @@ class Latent(NamedTuple):
     heads: int
     gain: torch.Tensor | None = None
 
-    def dense(self, dtype=None):
-        return self.up(self.latent).unflatten(-1, (self.heads, -1)).to(dtype=dtype)  # (B, S, H, D)
+    def dense(self):
+        return self.up(self.latent).unflatten(-1, (self.heads, -1))  # (B, S, H, D)
 
     def kept(self):
         return self.latent
@@ -104,8 +103,8 @@ class Tape:
         table by id, or of another layer, no part has made them yet."""
         if at not in self.rows and at in self.values:
             value = self.values[at]
-            new = value.over(self.new(value.kept()))
-            self.rows[at] = new.dense(self.queries[at].dtype)
+            new = value.over(self.new(value.kept())).dense()
+            self.rows[at] = new.to(self.queries[at].dtype)
         return made(self.rows, at)
 
     def keep(self, name, new, last=None):
@@ -114,7 +113,7 @@ class Tape:
         In training the identity; in decoding, remember the new rows and return all visible ones.
         `last`: only that many rows stay for the next step.
         """
-        return new if self.cache is None else as_one(self.cache.bring, name, new, last)
+        return new if self.cache is None else self.cache.bring(name, new, last)
 
     def keep_rows(self, name, at, new):
         """keep() for rows of layer `at`: with rings, as many as its widest reader's window."""
@@ -142,17 +141,17 @@ class Tape:
 
     def new(self, rows):
         """Of visible rows (B, S, …) those of the new tokens (B, T, …)."""
-        return rows[:, -self.ids.shape[1] :]
+        return self.last(rows, self.ids.shape[1])
 
-    def last(self, rows, like):
-        """Of visible rows (B, S, …) the last, at most as many as `like` has: with rings, layers
-        reach back differently."""
-        return last(rows, like)
+    def last(self, rows, s):
+        """The last s of visible rows (B, S, …): with rings, layers reach back differently."""
+        return rows if rows.shape[1] == s else rows[:, rows.shape[1] - s :]
 
     def lined_up(self, k, value):
         """Keys and values of as many tokens as both reach back to."""
         kept = value.kept()
-        return self.last(k, kept), value.over(self.last(kept, k))
+        s = min(k.shape[1], kept.shape[1])
+        return self.last(k, s), value.over(self.last(kept, s))
 
     def lengths_of(self, rows):
         """How many of these rows are text (B,); None: all of them."""
@@ -162,12 +161,6 @@ class Tape:
         """The pass is over: what it brought is kept."""
         if self.cache is not None:
             self.cache.end(self.ids.shape[1])
-
-
-@kept_whole
-def last(rows, like):
-    extra = rows.shape[1] - like.shape[1]
-    return rows[:, extra:] if extra > 0 else rows
 
 
 def made(rows, at):

@@ -18,7 +18,6 @@ from minimal.model.layers import (
     norm,
     norm_of,
     rope_tables,
-    single,
     whole_rows,
 )
 from minimal.model.loss import CAP, CAPPED, HeadLoss
@@ -191,9 +190,9 @@ class GPT(nn.Module):
         """The stream before the head (B, T, C)."""
         style, positions = self.config.style, tape.positions()
         # embedding and positions
-        x = self.embed(ids, self.dtype)  # (B, T, C)
+        x = self.embed(ids).to(self.dtype)  # (B, T, C)
         if self.position is not None:
-            x = x + self.position(positions, x.dtype)
+            x = x + self.position(positions).to(x.dtype)
         else:
             half = style.positions == "half-rope"
             tables = rope_tables(positions, self.config.head, style.rope_base, half)
@@ -222,13 +221,12 @@ class GPT(nn.Module):
         return x
 
     def logits(self, x):
-        """Scores over the vocabulary, softly capped at 15 where the style does so; in fp32, or in
-        doubles where the model has them."""
+        """Scores over the vocabulary in fp32, softly capped at 15 where the style does so."""
         cap, vocab = self.config.style.softcap, self.config.vocab
         if cap is None:
-            return single(self.head(x)[..., :vocab])  # (B, T, V)
+            return self.head(x)[..., :vocab].float()  # (B, T, V)
         # divided here, where the tensor is small
-        z = single(self.head(x / CAP)[..., :vocab])  # (B, T, V)
+        z = self.head(x / CAP)[..., :vocab].float()  # (B, T, V)
         return CAPPED[cap](z)
 
     def forward(self, ids, *, cache=None, tape=None, windows=None, lengths=None):

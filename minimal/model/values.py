@@ -10,7 +10,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from minimal.model.layers import Coefficient, Linear, Part, by_head, coefficient, norm
+from minimal.model.layers import Coefficient, Linear, Module, Part, by_head, coefficient, norm
 from minimal.model.tape import Bank, Rows
 
 ACTS = dict(relu=F.relu, gelu=F.gelu, silu=F.silu, none=lambda x: x)
@@ -101,6 +101,51 @@ class Input(Own):
         return self.through(norm(x0))
 
 
+class Upstream(Own):
+    """V = W_V norm(X_j): this layer's matrix on the stream that enters layer j, or on its own where
+    that comes first. The dial between Input (j = 0) and Own (modded-nanogpt reads X_7 of 11)."""
+
+    def __init__(self, j, **where):
+        super().__init__(**where)
+        self.stream = min(j, self.at)
+        self.mark = "own" if self.stream == self.at else "stream"
+
+    def rows(self, h, at, tape):
+        if self.stream == at:
+            return super().rows(h, at, tape)
+        return self.through(norm(tape.streams[self.stream]))
+
+    def word(self):
+        return "own" if self.stream == self.at else f"X{self.stream}"
+
+
+class Anchored(Source):
+    """norm(W_A norm(x0)), which `Anchor` has made (ExoFormer)."""
+
+    mark = "x0"
+
+    def rows(self, h, at, tape):
+        return tape.anchor
+
+    def word(self):
+        return "anchor"
+
+
+class Anchor(Module):
+    """Values of the token by one matrix outside of the stack, for whichever layer mixes them in: a
+    first layer's V without its other job (ExoFormer, 2601.08131, has four, for q, k, v, gate)."""
+
+    def __init__(self, *, config):
+        super().__init__()
+        self.groups = config.groups
+        self.project = Linear("anchor.v", config.width, config.groups * config.head)
+
+    def enter(self, x, at, tape):
+        if at == 0:
+            tape.anchor = norm(by_head(self.project(norm(tape.x0)), self.groups))  # (B, T, G, D)
+        return x
+
+
 class Layer(Source):
     """V_j: the raw values of an earlier layer (SVFormer, ResFormer Eq 10; rows 3 to 6).
 
@@ -143,7 +188,7 @@ class Table(Source):
         self.bank, self.start = bank or str(self.at), start
 
     def rows(self, h, at, tape):
-        return tape.banks[self.bank](tape.ids, h.dtype)  # (B, T, G, D)
+        return tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, G, D)
 
     def named(self, tape):
         """The row of every visible position (B, S)."""
@@ -157,36 +202,6 @@ class Table(Source):
 
     def word(self):
         return "E" if self.bank == str(self.at) else f"E[{self.bank}]"
-
-
-class TurnedKey(Source):
-    """V = the key as it is attended, turned and normed: one row is kept for both (DeepSeek-V4).
-    Read it by attention.TurnedBack."""
-
-    keeps = None
-    mark = "key"
-
-    def rows(self, h, at, tape):
-        return tape.new(tape.keys[at])  # (B, T, G, D)
-
-    def values(self, h, at, tape):
-        return Rows(tape.keys[at], self.scale())
-
-    def word(self):
-        return "k"
-
-
-class PlainKey(Source):
-    """V = norm(W_K h), the key before it is turned (Gemma 4's global layers). A matrix less; as the
-    row in the cache is another one than the key's, no row less."""
-
-    mark = "key"
-
-    def rows(self, h, at, tape):
-        return norm(by_head(tape.flat["k", at], self.config.groups))  # (B, T, G, D)
-
-    def word(self):
-        return "k unturned"
 
 
 def check_width(config, what):
@@ -299,17 +314,8 @@ class Gate(Source):
         return self.y
 
 
-class GateOfBoth(Gate):
-    """The same by what it opens, too: [h[:6], y[:6]] for h[:12] (modded-nanogpt, with 2 for 3)."""
-
-    def rows(self, h, at, tape):
-        y, half = self.y.rows(h, at, tape), self.features // 2
-        seen = torch.cat([h[..., :half], y.flatten(2)[..., :half]], -1)  # (B, T, 12)
-        return self.x.rows(h, at, tape) + self.opening(seen) * y
-
-
 class Heads(Source):
-    """Half of the heads from x, half of layer j's (SkipV1Former, 2510.16807)."""
+    """Half of the heads from x, half of layer j's (SkipV1Former, taught from its review)."""
 
     mark = "mix"
 
@@ -331,7 +337,7 @@ class Heads(Source):
 
     def values(self, h, at, tape):
         own = super().values(h, at, tape)
-        first = tape.last(tape.values[self.j].v, own.v)  # (B, S, G, D)
+        first = tape.last(tape.values[self.j].v, own.v.shape[1])  # (B, S, G, D)
         return own.over(torch.cat([own.v, first[:, :, self.half :]], dim=2))
 
     def word(self):
@@ -359,7 +365,7 @@ class Slots(Source):
     def rows(self, h, at, tape):
         scores = self.router(h).unflatten(-1, (self.config.groups, self.slots + 1))
         g = 2 * torch.sigmoid(scores)  # (B, T, G, M+1)
-        e = tape.banks[self.bank](tape.ids, h.dtype)  # (B, T, M, G, D)
+        e = tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, M, G, D)
         stored = torch.einsum("btgm,btmgd->btgd", g[..., 1:], e)
         return g[..., :1] * self.x.rows(h, at, tape) + stored
 

@@ -253,7 +253,7 @@ def main(parser, argv):
     add("--device", default="auto")
     add("--json", help="evidence file to write")
     asked = parser.parse_args(argv)
-    check_evidence(asked.json, parser.prog)
+    check_evidence(asked.json)
     tasks = chosen(parser, asked)
 
     folder = Path(asked.checkpoint)
@@ -264,7 +264,7 @@ def main(parser, argv):
     print(report(results, asked.suite))
 
     if asked.json:
-        words = " ".join([parser.prog, *argv])
+        words = " ".join(["python -m minimal.tasks.core", *argv])
         corpus = dict(name=asked.suite, fingerprint=fingerprint(model), tokens=None)
         head = header(f"{asked.suite} of {folder.name}", words, corpus)
         rows = [dict(checkpoint=folder.name, **row) for row in results]

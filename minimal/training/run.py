@@ -42,9 +42,9 @@ class Run:
     """Everything that decides a training run.
 
     The same Run gives the same numbers on the same machine, to the last digit on a CPU. On a GPU it
-    gives them only about: kernels of PyTorch may add up by atomic operations, whose order changes
-    from call to call, and with --compile a table's gradient is summed as was faster when it was
-    first asked. torch.use_deterministic_algorithms(True) trades speed for the last digit.
+    gives them only about: with --compile, Inductor adds up the gradients of embeddings with atomic
+    operations, whose order changes from call to call, and other kernels of PyTorch may do so too.
+    torch.use_deterministic_algorithms(True) trades speed for the last digit.
     """
 
     plan: Any = option("standard", "a name of minimal.variants; in Python, or a Plan of your own")
