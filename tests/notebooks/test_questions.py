@@ -91,8 +91,9 @@ def foretold_in(notebook):
     """What it shows of what was foretold: of `judged` all, of `surprises` what did not come."""
     source = "\n".join(cell.source for cell in run.code(notebook))
     ((shows, names),) = re.findall(r"^(judged|surprises)\((.*)\)$", source, re.M)
-    asked = predictions(*re.findall(r'"([\w*]+)"', names))
+    asked = list(predictions(*re.findall(r'"([\w*]+)"', names)))
     shown = [row for _, row, came in asked if shows == "judged" or surprising(row, came)]
+    assert shown or not asked, "nothing is judged"  # one page asked without numbers
     return [sentence(row) for row in shown]
 
 
